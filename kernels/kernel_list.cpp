@@ -1,88 +1,176 @@
+// See kernel_list.h. A new kernel is its file and a row here.
 #include "kernels/kernel_list.h"
 
+#include <iterator>
 #include <map>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <utility>
 
-#include "kernels/factories.h"
+#include "core/base/error.h"
+#include "kernels/common/kernel_parts.h"
+#include "kernels/common/reference.h"
+
+// The kernels of each kind, most special first. Each row declares a maker, which the kernel's file defines, and lists what
+// it makes:
+//   KERNEL(kind, Name)               makeName()
+//   KERNEL_ON(kind, Name, kernels…)  makeName(const KernelParts&): built on oneDNN's engine or on kernels of rows above,
+//                                    which stand here by name
+#define IPEX_KERNELS(KERNEL, KERNEL_ON)                                                                          \
+  KERNEL(kPointwise, PointwiseSimd)                                                                              \
+  KERNEL_ON(kConvolution, ConvolutionGemvSimd, "pointwise_simd") /* one pixel */                                 \
+  KERNEL(kConvolution, ConvolutionDepthwiseInt8)                                                                 \
+  KERNEL_ON(kConvolution, ConvolutionOnednn)                                                                     \
+  KERNEL_ON(kConvolution, ConvolutionOnednnNhwc)                                                                 \
+  KERNEL_ON(kConvolution, ConvolutionOnednnBlocked)                                                              \
+  KERNEL_ON(kConvolution, ConvolutionOnednnWinograd)                                                             \
+  KERNEL(kConvolution, ConvolutionInt8) /* chains and weights that the library leaves */                         \
+  KERNEL(kConvolution, ConvolutionSimd)                                                                          \
+  KERNEL(kConvolution, ConvolutionDepthwiseSimd)                                                                 \
+  KERNEL_ON(kConvolution, UpconvertedFloats, "convolution_onednn") /* dtypes that no kernel above multiplies */  \
+  KERNEL_ON(kConvolution, UpconvertedFloats, "convolution_simd")                                                 \
+  KERNEL_ON(kDeconvolution, DeconvolutionOnednn, "pointwise_simd")                                               \
+  KERNEL_ON(kLinear, LinearGemvSimd, "pointwise_simd") /* few rows */                                            \
+  KERNEL_ON(kLinear, LinearWoq, "pointwise_simd")                                                                \
+  KERNEL_ON(kLinear, LinearOnednn)                                                                               \
+  KERNEL_ON(kLinear, LinearUpconvertedWeights, "linear_onednn")                                                  \
+  KERNEL_ON(kLinear, LinearOnednnInnerProduct)                                                                   \
+  KERNEL_ON(kLinear, LinearOnednnConvolution)                                                                    \
+  KERNEL(kLinear, LinearInt8)                                                                                    \
+  KERNEL(kLinear, LinearSimd)                                                                                    \
+  KERNEL_ON(kLinear, LinearUpconvertedWeights, "linear_simd")                                                    \
+  KERNEL_ON(kLinear, UpconvertedFloats, "linear_onednn")                                                         \
+  KERNEL_ON(kLinear, UpconvertedFloats, "linear_simd")                                                           \
+  KERNEL_ON(kMatmul, MatmulOnednn)                                                                               \
+  KERNEL_ON(kMatmul, MatmulFlipped, "matmul_onednn")                                                             \
+  KERNEL_ON(kMatmul, MatmulUpconverted, "matmul_onednn")                                                         \
+  KERNEL_ON(kMatmul, UpconvertedFloats, "matmul_onednn")                                                         \
+  KERNEL(kPool, PoolMaxSimd) /* channels side by side */                                                         \
+  KERNEL_ON(kPool, PoolOnednn)                                                                                   \
+  KERNEL(kPool, PoolWindows)                    /* windows that the library leaves to its reference */           \
+  KERNEL_ON(kPool, Upconverted, "pool_windows") /* u8 and s8 by a kernel for FP32 */                             \
+  KERNEL(kReduce, ReduceBytesSimd)                                                                               \
+  KERNEL(kReduce, ReduceSimd)                                                                                    \
+  KERNEL_ON(kReduce, Upconverted, "reduce_simd")                                                                 \
+  KERNEL_ON(kAdaptivePool, AdaptivePoolBytes, "reduce_bytes_simd", "pool_onednn")                                \
+  KERNEL_ON(kAdaptivePool, AdaptivePoolEven, "reduce_simd", "pool_onednn") /* even windows, by one of the two */ \
+  KERNEL_ON(kAdaptivePool, Upconverted, "adaptive_pool_even")                                                    \
+  KERNEL(kAdaptivePool, AdaptivePoolWindows)                                                                     \
+  KERNEL_ON(kAdaptivePool, Upconverted, "adaptive_pool_windows")                                                 \
+  KERNEL(kLayerNorm, LayerNormSimd)                                                                              \
+  KERNEL(kGroupNorm, GroupNormSimd)                                                                              \
+  KERNEL(kSoftmax, SoftmaxSimd)                                                                                  \
+  KERNEL(kAttention, AttentionSimd)                                                                              \
+  KERNEL(kAttention, AttentionBf16)                                                                              \
+  KERNEL(kSqueezeExcite, SqueezeExciteSimd)                                                                      \
+  KERNEL(kPointwiseDepthwise, PointwiseDepthwiseSimd)                                                            \
+  KERNEL(kConcat, ConcatCopy)                                                                                    \
+  KERNEL(kEmbedding, EmbeddingCopy)                                                                              \
+  KERNEL(kEmbedding, EmbeddingRowsSimd) /* tables of u8 with a scale per row */                                  \
+  KERNEL(kEmbeddingBag, EmbeddingBagSimd)                                                                        \
+  KERNEL(kEmbeddingBag, EmbeddingBagRowsSimd)                                                                    \
+  KERNEL(kUpsample, UpsampleSimd)                                                                                \
+  KERNEL_ON(kUpsample, Upconverted, "upsample_simd")                                                             \
+  KERNEL(kGather, GatherCopy)                                                                                    \
+  KERNEL(kGatherElements, GatherElementsCopy)                                                                    \
+  KERNEL(kScatterElements, ScatterElementsCopy)                                                                  \
+  KERNEL(kMaxMin, MaxMinSimd)                                                                                    \
+  KERNEL(kMaxMin, MaxMinIntegers)                                                                                \
+  KERNEL(kSort, SortSimd)                                                                                        \
+  KERNEL(kSort, SortIntegers)                                                                                    \
+  KERNEL(kCumulativeSum, CumulativeSum)                                                                          \
+  KERNEL(kAffineGrid, AffineGridRows)                                                                            \
+  KERNEL(kGridSample, GridSampleSimd)                                                                            \
+  KERNEL(kIntegerMath, IntegerMath)                                                                              \
+  KERNEL(kPad, PadCopy)                                                                                          \
+  KERNEL_ON(kPad, Upconverted, "pad_copy")                                                                       \
+  KERNEL(kRecurrent, RecurrentSimd)                                                                              \
+  KERNEL(kReorder, ReorderCopy)      /* equal layouts and runs: memcpy */                                        \
+  KERNEL_ON(kReorder, ReorderOnednn) /* other layouts, f32 and bf16 */                                           \
+  KERNEL(kReorder, CastCopy)         /* other dtypes in the same layout */                                       \
+  KERNEL(kCast, CastCopy)
+
+// The plain version of each kind, in the order of OpKind: the last candidate, which takes anything. Each row declares the
+// function, which a …_ref.cpp defines.
+#define IPEX_REFERENCES(REFERENCE)                      \
+  REFERENCE(kConvolution, refConvolution)               \
+  REFERENCE(kDeconvolution, refDeconvolution)           \
+  REFERENCE(kLinear, refLinear)                         \
+  REFERENCE(kMatmul, refMatmul)                         \
+  REFERENCE(kPool, refPool)                             \
+  REFERENCE(kAdaptivePool, refAdaptivePool)             \
+  REFERENCE(kReduce, refReduce)                         \
+  REFERENCE(kPointwise, refPointwise)                   \
+  REFERENCE(kLayerNorm, refLayerNorm)                   \
+  REFERENCE(kGroupNorm, refGroupNorm)                   \
+  REFERENCE(kSoftmax, refSoftmax)                       \
+  REFERENCE(kAttention, refAttention)                   \
+  REFERENCE(kSqueezeExcite, refSqueezeExcite)           \
+  REFERENCE(kPointwiseDepthwise, refPointwiseDepthwise) \
+  REFERENCE(kConcat, refConcat)                         \
+  REFERENCE(kEmbedding, refEmbedding)                   \
+  REFERENCE(kEmbeddingBag, refEmbeddingBag)             \
+  REFERENCE(kUpsample, refUpsample)                     \
+  REFERENCE(kGather, refGather)                         \
+  REFERENCE(kGatherElements, refGatherElements)         \
+  REFERENCE(kScatterElements, refScatterElements)       \
+  REFERENCE(kMaxMin, refMaxMin)                         \
+  REFERENCE(kSort, refSort)                             \
+  REFERENCE(kCumulativeSum, refCumulativeSum)           \
+  REFERENCE(kAffineGrid, refAffineGrid)                 \
+  REFERENCE(kGridSample, refGridSample)                 \
+  REFERENCE(kIntegerMath, refIntegerMath)               \
+  REFERENCE(kPad, refPad)                               \
+  REFERENCE(kRecurrent, refRecurrent)                   \
+  REFERENCE(kReshape, refCopy)                          \
+  REFERENCE(kPermute, refPermute)                       \
+  REFERENCE(kSlice, refSlice)                           \
+  REFERENCE(kSelect, refSelect)                         \
+  REFERENCE(kExpand, refPointwise)                      \
+  REFERENCE(kUnsqueeze, refCopy)                        \
+  REFERENCE(kSqueeze, refCopy)                          \
+  REFERENCE(kReorder, refCopy)                          \
+  REFERENCE(kCast, refCopy)
 
 namespace ipex_studio {
+
+#define IPEX_DECLARE(kind, Name) std::unique_ptr<Kernel> make##Name();
+#define IPEX_DECLARE_ON(kind, Name, ...) std::unique_ptr<Kernel> make##Name(const KernelParts& parts);
+#define IPEX_DECLARE_REFERENCE(kind, function) void function(const RefCall& call);
+IPEX_KERNELS(IPEX_DECLARE, IPEX_DECLARE_ON)
+IPEX_REFERENCES(IPEX_DECLARE_REFERENCE)
+#undef IPEX_DECLARE
+#undef IPEX_DECLARE_ON
+#undef IPEX_DECLARE_REFERENCE
+
 namespace {
+
+struct Reference {
+  OpKind kind;
+  RefFunction function;
+};
+#define IPEX_LIST_REFERENCE(kind, function) {OpKind::kind, function},
+constexpr Reference kReferences[] = {IPEX_REFERENCES(IPEX_LIST_REFERENCE)};
+#undef IPEX_LIST_REFERENCE
+static_assert(std::size(kReferences) == kOpKindCount, "a kind without a reference");
+
+constexpr bool referencesAreInOrder() {
+  for (int kind = 0; kind < kOpKindCount; ++kind) {
+    if (kReferences[kind].kind != static_cast<OpKind>(kind)) return false;
+  }
+  return true;
+}
+static_assert(referencesAreInOrder(), "references stand in the order of the enumerators");
 
 class OrderedKernelList final : public KernelList {
  public:
   OrderedKernelList() : engine_(dnnl::engine::kind::cpu, 0) {
-    // Most special first. Every kind ends in its reference, which takes anything.
-    const Kernel* pointwise = list(OpKind::kPointwise, makePointwiseSimd());
-    list(OpKind::kConvolution, makeConvolutionGemvSimd(pointwise));  // one pixel
-    list(OpKind::kConvolution, makeConvolutionDepthwiseInt8());
-    const Kernel* convolution = list(OpKind::kConvolution, makeConvolutionOnednn(engine_));
-    list(OpKind::kConvolution, makeConvolutionOnednnNhwc(engine_));
-    list(OpKind::kConvolution, makeConvolutionOnednnBlocked(engine_));
-    list(OpKind::kConvolution, makeConvolutionOnednnWinograd(engine_));
-    list(OpKind::kConvolution, makeConvolutionInt8());  // chains and weights that the library leaves
-    const Kernel* any_chain = list(OpKind::kConvolution, makeConvolutionSimd());
-    list(OpKind::kConvolution, makeConvolutionDepthwiseSimd());
-    list(OpKind::kConvolution, makeUpconvertedFloats(convolution));  // what nobody multiplies as it is
-    list(OpKind::kConvolution, makeUpconvertedFloats(any_chain));
-    list(OpKind::kDeconvolution, makeDeconvolutionOnednn(engine_, pointwise));
-    list(OpKind::kLinear, makeLinearGemvSimd(pointwise));  // few rows
-    list(OpKind::kLinear, makeLinearWoq(pointwise));
-    const Kernel* linear = list(OpKind::kLinear, makeLinearOnednn(engine_));
-    list(OpKind::kLinear, makeLinearUpconvertedWeights(linear));
-    list(OpKind::kLinear, makeLinearOnednnInnerProduct(engine_));
-    list(OpKind::kLinear, makeLinearOnednnConvolution(engine_));
-    list(OpKind::kLinear, makeLinearInt8());
-    const Kernel* packed = list(OpKind::kLinear, makeLinearSimd());
-    list(OpKind::kLinear, makeLinearUpconvertedWeights(packed));
-    list(OpKind::kLinear, makeUpconvertedFloats(linear));
-    list(OpKind::kLinear, makeUpconvertedFloats(packed));
-    const Kernel* matmul = list(OpKind::kMatmul, makeMatmulOnednn(engine_));
-    list(OpKind::kMatmul, makeMatmulFlipped(matmul));
-    list(OpKind::kMatmul, makeMatmulUpconverted(matmul));
-    list(OpKind::kMatmul, makeUpconvertedFloats(matmul));
-    list(OpKind::kPool, makePoolMaxSimd());  // channels side by side
-    const Kernel* pool = list(OpKind::kPool, makePoolOnednn(engine_));
-    listBoth(OpKind::kPool, makePoolWindows());  // what the library leaves to its reference
-    const Kernel* reduce_bytes = list(OpKind::kReduce, makeReduceBytesSimd());
-    const Kernel* reduce = listBoth(OpKind::kReduce, makeReduceSimd());
-    list(OpKind::kAdaptivePool, makeAdaptivePool("adaptive_pool_bytes", reduce_bytes, pool));
-    listBoth(OpKind::kAdaptivePool,
-             makeAdaptivePool("adaptive_pool_even", reduce, pool));  // even windows, by one of the two above
-    listBoth(OpKind::kAdaptivePool, makeAdaptivePoolWindows());
-    list(OpKind::kLayerNorm, makeLayerNormSimd());
-    list(OpKind::kGroupNorm, makeGroupNormSimd());
-    list(OpKind::kSoftmax, makeSoftmaxSimd());
-    list(OpKind::kAttention, makeAttentionSimd());
-    list(OpKind::kAttention, makeAttentionBf16());
-    list(OpKind::kSqueezeExcite, makeSqueezeExciteSimd());
-    list(OpKind::kPointwiseDepthwise, makePointwiseDepthwiseSimd());
-    list(OpKind::kConcat, makeConcatCopy());
-    list(OpKind::kEmbedding, makeEmbeddingCopy());
-    list(OpKind::kEmbedding, makeEmbeddingRowsSimd());
-    list(OpKind::kEmbeddingBag, makeEmbeddingBagSimd());
-    list(OpKind::kEmbeddingBag, makeEmbeddingBagRowsSimd());
-    listBoth(OpKind::kUpsample, makeUpsampleSimd());
-    list(OpKind::kGather, makeGatherCopy());
-    list(OpKind::kGatherElements, makeGatherElementsCopy());
-    list(OpKind::kScatterElements, makeScatterElementsCopy());
-    list(OpKind::kMaxMin, makeMaxMinSimd());
-    list(OpKind::kMaxMin, makeMaxMinIntegers());
-    list(OpKind::kSort, makeSortSimd());
-    list(OpKind::kSort, makeSortIntegers());
-    list(OpKind::kCumulativeSum, makeCumulativeSum());
-    list(OpKind::kAffineGrid, makeAffineGridRows());
-    list(OpKind::kGridSample, makeGridSampleSimd());
-    list(OpKind::kIntegerMath, makeIntegerMath());
-    listBoth(OpKind::kPad, makePadCopy());
-    list(OpKind::kRecurrent, makeRecurrentSimd());
-    list(OpKind::kReorder, makeReorderCopy());           // equal layouts and runs: memcpy
-    list(OpKind::kReorder, makeReorderOnednn(engine_));  // other layouts, f32 and bf16
-    list(OpKind::kReorder, makeCastCopy());              // other dtypes in the same layout
-    list(OpKind::kCast, makeCastCopy());
-    for (int kind = 0; kind <= static_cast<int>(OpKind::kCast); ++kind) {
-      list(static_cast<OpKind>(kind), makeReference(static_cast<OpKind>(kind)));
-    }
+#define IPEX_LIST(kind, Name) list(OpKind::kind, make##Name());
+#define IPEX_LIST_ON(kind, Name, ...) list(OpKind::kind, make##Name(parts(__VA_ARGS__)));
+    IPEX_KERNELS(IPEX_LIST, IPEX_LIST_ON)
+#undef IPEX_LIST
+#undef IPEX_LIST_ON
+    for (const Reference& reference : kReferences)
+      list(reference.kind, makeReference(reference.kind, reference.function));
   }
 
   const std::vector<const Kernel*>& candidates(OpKind kind, DeviceKind device) const override {
@@ -92,17 +180,23 @@ class OrderedKernelList final : public KernelList {
   }
 
  private:
-  const Kernel* list(OpKind kind, std::unique_ptr<Kernel> kernel) {
+  void list(OpKind kind, std::unique_ptr<Kernel> kernel) {
     candidates_[{kind, DeviceKind::kCpu}].push_back(kernel.get());
     kernels_.push_back(std::move(kernel));
-    return kernels_.back().get();
   }
 
-  // A kernel for FP32, and the same for u8 and s8.
-  const Kernel* listBoth(OpKind kind, std::unique_ptr<Kernel> kernel) {
-    const Kernel* wide = list(kind, std::move(kernel));
-    list(kind, makeUpconverted(wide));
-    return wide;
+  KernelParts parts(const std::string& first = "", const std::string& second = "") const {
+    return {engine_, listed(first), listed(second)};
+  }
+
+  // The kernel of this name in the rows before; null for the empty name.
+  const Kernel* listed(const std::string& name) const {
+    if (name.empty()) return nullptr;
+    for (const std::unique_ptr<Kernel>& kernel : kernels_) {
+      if (kernel->name() == name) return kernel.get();
+    }
+    IPEX_CHECK(false, "no row above makes the kernel " + name);
+    return nullptr;
   }
 
   dnnl::engine engine_;

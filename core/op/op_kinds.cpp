@@ -6,6 +6,14 @@
 #include "core/op/shape_rules.h"
 
 namespace ipex_studio {
+
+// The rules that rows name, each defined in a shape_….cpp.
+ShapeRule inferConvolution, inferDeconvolution, inferLinear, inferMatmul, inferPool, inferGivenSpatial, inferReduce,
+    inferPointwise, inferLayerNorm, inferGroupNorm, inferSoftmax, inferAttention, inferSqueezeExcite,
+    inferPointwiseDepthwise, inferConcat, inferEmbedding, inferEmbeddingBag, inferGather, inferGatherElements,
+    inferScatterElements, inferMaxMin, inferSort, inferCumulativeSum, inferAffineGrid, inferGridSample,
+    inferIntegerMath, inferPad, inferRecurrent, inferView, inferSame, inferCast;
+
 namespace {
 
 // A row under construction; its functions set the properties that most kinds do not have.
@@ -42,7 +50,7 @@ struct Row : OpKindRow {
   }
 };
 
-constexpr Row row(OpKind kind, const char* name, int base_sources, InferShapes infer, BatchRule batch,
+constexpr Row row(OpKind kind, const char* name, int base_sources, ShapeRule* infer, BatchRule batch,
                   const char* group) {
   return Row{{kind, name, nullptr, base_sources, 0, false, true, infer, batch, LowPrecision::kNone, IntegerRule::kNone,
               group}};

@@ -164,7 +164,7 @@ enum class IntegerRule : std::uint8_t {
 
 // The shape rule of a kind: appends the results' descriptions to `dst`, or declines. Required sources are present and
 // their sizes are in range when it is called.
-using InferShapes = Verdict (*)(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+using ShapeRule = Verdict(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
 
 struct OpKindRow {
   OpKind kind;
@@ -174,7 +174,7 @@ struct OpKindRow {
   std::uint32_t absent_sources;  // bit s: fixed operand s may be absent
   bool is_view;
   bool is_measured;  // false: the tuner does not time kernels of it
-  InferShapes infer;
+  ShapeRule* infer;
   BatchRule batch;
   LowPrecision low_precision;
   IntegerRule integers;

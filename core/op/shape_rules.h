@@ -1,4 +1,5 @@
-// Shape rules of all kinds, and checks that they share. Private to core/op.
+// Checks that the shape rules of all kinds share. A rule is a ShapeRule in a shape_….cpp, declared beside the table of
+// kinds (op_kinds.cpp).
 #pragma once
 
 #include <cstdint>
@@ -33,48 +34,7 @@ bool broadcastInto(const Dims& a, const Dims& b, Dims* out);
 // Appends a dense result; declines an unknown dtype and sizes that overflow.
 Verdict addResult(DType dtype, const Dims& dims, std::vector<TensorDesc>* dst);
 
-// Rules of shape_inference.cpp.
-Verdict inferLinear(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferMatmul(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferReduce(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferLayerNorm(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferGroupNorm(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferSoftmax(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferAttention(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferSqueezeExcite(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferPad(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferConcat(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferPointwise(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferSame(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferCast(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferView(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-
-// Rules of shape_windows.cpp. Required sources are present; their sizes are in range.
-Verdict inferConvolution(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferDeconvolution(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferPool(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferAffineGrid(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferGridSample(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-// adaptive_pool and upsample: spatial sizes are given.
-Verdict inferGivenSpatial(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-
-// Rule of shape_joined.cpp.
-Verdict inferPointwiseDepthwise(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-
-// Rules of shape_tables.cpp.
-Verdict inferEmbedding(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferEmbeddingBag(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferGather(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferGatherElements(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferScatterElements(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-
-// Rules of shape_order.cpp.
-Verdict inferMaxMin(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferSort(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferCumulativeSum(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-Verdict inferIntegerMath(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
-
-// Rule of shape_recurrent.cpp.
-Verdict inferRecurrent(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst);
+// The rule of convolutions, which other rules build on.
+ShapeRule inferConvolution;
 
 }  // namespace ipex_studio

@@ -1,97 +1,92 @@
-// softmax(scale · q·kᵀ + mask) · v with products of bf16 pairs, sums and softmax in FP32, in tiles as attention_simd.cpp: the
-// scores of a block of queries with a block of keys are in cache only, with a running maximum and sum per query (Milakov &
-// Gimelshein, arXiv:1805.02867; Dao et al., FlashAttention, arXiv:2205.14135).
+// softmax(scale · q·kᵀ + mask) · v with products of bf16 in VNNI-2 packing, sums and softmax in FP32, in tiles as
+// attention_simd.cpp: the scores of a block of queries with a block of keys are in cache only, with a running maximum
+// and sum per query (Milakov & Gimelshein, arXiv:1805.02867; Dao et al., FlashAttention, arXiv:2205.14135).
 //
-// Keys are the lanes of vectors: a head's keys are packed once as words of two numbers along depth, its values as words of
-// two keys, and rows of queries are read as scalars. A row of scores becomes a row of bf16 weights in its own place. Sources
-// may be f32 or bf16, which are rounded while they are packed. Few queries go one by one in FP32: reading keys and values
-// is all their cost.
+// Keys are the lanes of vectors: a head's keys are packed once (VNNI-2) in pairs along depth, its values in pairs of
+// keys, and rows of queries are read as scalars. A row of scores becomes a row of bf16 weights in its own place. Sources
+// may be f32 or bf16, which are rounded while they are packed. Few queries go one by one in FP32: reading keys and
+// values is all their cost.
 //
 // Taken where a source is bf16 or the spec says products=bf16. Declines: dtype, empty, layout, post-ops, precision.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention/attention_bf16.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "kernels/attention/attention_job.h"
-#include "kernels/attention/attention_pairs-inl.h"
 #include "kernels/attention/attention_rows-inl.h"
 #include "kernels/attention/attention_tile-inl.h"
+#include "kernels/attention/attention_vnni2-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-using PairRun = void (*)(const PairTile& tile);
+using Vnni2Run = void (*)(const Vnni2Tile& tile);
 
 // Panels by width in vectors: rows that the registers take, and the code for each number of rows.
-struct PairKind {
+struct Vnni2Kind {
   int max_rows = 0;
-  PairRun run[13] = {};
+  Vnni2Run run[13] = {};
 };
 
 template <bool kNative, int kRows, int kVectors>
-constexpr void fillPairRows(PairKind* kind) {
-  kind->run[kRows] = &multiplyPairs<kNative, kRows, kVectors>;
-  if constexpr (kRows > 1) fillPairRows<kNative, kRows - 1, kVectors>(kind);
+constexpr void fillVnni2Rows(Vnni2Kind* kind) {
+  kind->run[kRows] = &multiplyVnni2<kNative, kRows, kVectors>;
+  if constexpr (kRows > 1) fillVnni2Rows<kNative, kRows - 1, kVectors>(kind);
 }
 
 template <bool kNative, int kRows, int kVectors>
-constexpr PairKind pairKind() {
-  PairKind kind;
+constexpr Vnni2Kind vnni2Kind() {
+  Vnni2Kind kind;
   kind.max_rows = kRows;
-  fillPairRows<kNative, kRows, kVectors>(&kind);
+  fillVnni2Rows<kNative, kRows, kVectors>(&kind);
   return kind;
 }
 
 constexpr std::int64_t kPanelVectors = kMaxVectors;
 
 template <bool kNative>
-const PairKind& pairKindOf(std::int64_t vectors) {
+const Vnni2Kind& vnni2KindOf(std::int64_t vectors) {
 #if HWY_TARGET <= HWY_AVX3
-  // Halves take twice the registers of words.
-  static constexpr PairKind kKinds[] = {pairKind<kNative, 12, 1>(),
-                                        pairKind < kNative,
-                                        kNative ? 12 : 10,
-                                        2 > (),
-                                        pairKind < kNative,
-                                        kNative ? 8 : 6,
-                                        3 > (),
-                                        pairKind < kNative,
-                                        kNative ? 6 : 4,
-                                        4 > ()};
+  // Halves take twice the registers of pairs.
+  static constexpr Vnni2Kind kKinds[] = {vnni2Kind<kNative, 12, 1>(),
+                                         vnni2Kind < kNative,
+                                         kNative ? 12 : 10,
+                                         2 > (),
+                                         vnni2Kind < kNative,
+                                         kNative ? 8 : 6,
+                                         3 > (),
+                                         vnni2Kind < kNative,
+                                         kNative ? 6 : 4,
+                                         4 > ()};
 #else
-  static constexpr PairKind kKinds[] = {pairKind<kNative, 8, 1>(), pairKind<kNative, 4, 2>()};
+  static constexpr Vnni2Kind kKinds[] = {vnni2Kind<kNative, 8, 1>(), vnni2Kind<kNative, 4, 2>()};
 #endif
   return kKinds[vectors - 1];
 }
 
 // One thread's work on blocks of queries, one head after the other.
 template <bool kNative>
-class PairBlocks {
+class Vnni2Blocks {
  public:
-  PairBlocks(const AttentionJob& job, float* scratch)
+  Vnni2Blocks(const AttentionJob& job, float* scratch)
       : job_(job), room_(job), lanes_(static_cast<std::int64_t>(hn::Lanes(F32()))) {
-    const auto words = [&](std::int64_t count) {
+    const auto units = [&](std::int64_t count) {
       float* const at = scratch;
       scratch += AttentionRoom::whole(count);
       return at;
     };
-    keys_ = reinterpret_cast<std::uint32_t*>(words(room_.keyWords()));
-    values_ = reinterpret_cast<std::uint32_t*>(words(room_.valueWords()));
-    queries_ = reinterpret_cast<std::uint32_t*>(words(room_.queryWords()));
-    temp_ = reinterpret_cast<std::uint32_t*>(words(room_.tempWords()));
-    scores_ = words(room_.scoreFloats());
-    result_ = words(room_.resultFloats());
-    highest_ = words(job.block_rows);
-    top_ = words(job.block_rows);
-    sum_ = words(job.block_rows);
-    factor_ = words(job.block_rows);
+    keys_ = reinterpret_cast<std::uint32_t*>(units(room_.keyUnits()));
+    values_ = reinterpret_cast<std::uint32_t*>(units(room_.valueUnits()));
+    queries_ = reinterpret_cast<std::uint32_t*>(units(room_.queryUnits()));
+    temp_ = reinterpret_cast<std::uint32_t*>(units(room_.tempUnits()));
+    scores_ = units(room_.scoreFloats());
+    result_ = units(room_.resultFloats());
+    highest_ = units(job.block_rows);
+    top_ = units(job.block_rows);
+    sum_ = units(job.block_rows);
+    factor_ = units(job.block_rows);
   }
 
   void pack(const AttentionOperands& at) {
@@ -105,7 +100,7 @@ class PairBlocks {
       packValues(static_cast<const float*>(at.v));
   }
 
-  // Queries [first, first + count) of the head that was packed.
+  // Computes queries [first, first + count) of the head that was packed last.
   void run(const AttentionOperands& at, std::int64_t first, std::int64_t count) {
     if (job_.q_type == DType::kBf16)
       packQueries(static_cast<const std::uint16_t*>(at.q), first, count);
@@ -129,7 +124,7 @@ class PairBlocks {
  private:
   static constexpr float kNothing = -std::numeric_limits<float>::infinity(), kLog2E = 1.44269504088896341f;
 
-  // Calls fn(first column, columns) for the panels of `columns`, whole vectors.
+  // Calls fn(first column, columns) for each panel of `columns`, which are whole vectors.
   template <class Fn>
   void forPanels(std::int64_t columns, const Fn& fn) const {
     const std::int64_t vectors = columns / lanes_, panels = (vectors + kPanelVectors - 1) / kPanelVectors;
@@ -146,8 +141,8 @@ class PairBlocks {
     for (std::int64_t begin = 0; begin < job_.keys; begin += job_.key_block) {
       forPanels(blockColumns(begin), [&](std::int64_t first, std::int64_t columns) {
         const std::int64_t key = begin + first;
-        packKeyPairs(k + key * job_.k.row, job_.k, job_.keys - key, columns, job_.depth, temp_,
-                     keys_ + key * room_.steps());
+        packKeysVnni2(k + key * job_.k.row, job_.k, job_.keys - key, columns, job_.depth, temp_,
+                      keys_ + key * room_.steps());
       });
     }
   }
@@ -155,22 +150,23 @@ class PairBlocks {
   template <class T>
   void packValues(const T* v) {
     forPanels(room_.width(), [&](std::int64_t first, std::int64_t columns) {
-      packValuePairs(v + first * job_.v.column, job_.v, job_.keys, std::min(columns, job_.width - first), columns,
-                     values_ + first * room_.keyPairs());
+      packValuesVnni2(v + first * job_.v.column, job_.v, job_.keys, std::min(columns, job_.width - first), columns,
+                      values_ + first * room_.keyPairs());
     });
   }
 
   template <class T>
   void packQueries(const T* q, std::int64_t first, std::int64_t count) {
     for (std::int64_t row = 0; row < count; ++row) {
-      wordsOfRow(q + (first + row) * job_.q.row, job_.q.column, job_.depth, queries_ + row * room_.steps());
+      packRowVnni2(q + (first + row) * job_.q.row, job_.q.column, job_.depth, queries_ + row * room_.steps());
     }
   }
 
-  // Rows [0, count) of a product, as many at once as the registers take; `at` points the tile to its rows.
+  // Computes rows [0, count) of a product, as many at once as the registers take; at(row, tile) points the tile to its
+  // rows.
   template <class Fn>
-  void multiply(std::int64_t columns, std::int64_t count, PairTile tile, const Fn& at) const {
-    const PairKind& kind = pairKindOf<kNative>(columns / lanes_);
+  void multiply(std::int64_t columns, std::int64_t count, Vnni2Tile tile, const Fn& at) const {
+    const Vnni2Kind& kind = vnni2KindOf<kNative>(columns / lanes_);
     const std::int64_t tiles = (count + kind.max_rows - 1) / kind.max_rows;
     for (std::int64_t t = 0; t < tiles; ++t) {
       const std::int64_t row = count * t / tiles, rows = count * (t + 1) / tiles - row;
@@ -179,18 +175,18 @@ class PairBlocks {
     }
   }
 
-  // scores_[query][key] = scale · q·k; returns for how many keys, whole panels.
+  // scores_[query][key] = scale · q·k. Returns the number of keys computed, which are whole panels.
   std::int64_t score(std::int64_t begin, std::int64_t size, std::int64_t count) {
     std::int64_t computed = 0;
     forPanels(blockColumns(begin), [&](std::int64_t first, std::int64_t columns) {
       if (first >= size) return;
       computed = first + columns;
-      PairTile tile;
+      Vnni2Tile tile;
       tile.a_stride = tile.steps = room_.steps();
       tile.b = keys_ + (begin + first) * room_.steps();
       tile.c_stride = job_.key_block;
       tile.factor = job_.scale;
-      multiply(columns, count, tile, [&](std::int64_t row, PairTile* t) {
+      multiply(columns, count, tile, [&](std::int64_t row, Vnni2Tile* t) {
         t->a = queries_ + row * room_.steps();
         t->c = scores_ + row * job_.key_block + first;
       });
@@ -209,14 +205,15 @@ class PairBlocks {
     VF most = hn::Load(d, scores);
     for (std::int64_t i = lanes_; i < computed; i += lanes_) most = hn::Max(hn::Load(d, scores + i), most);
     const VF before = hn::Set(d, highest_[row]), highest = hn::Max(before, hn::MaxOfLanes(d, most));
-    // A query without any key so far: its scores are all -inf, and so they must count as 0.
+    // The scores of a query without any key so far are all -inf. Subtracting 0 instead of -inf gives them the weight 0,
+    // not NaN.
     const VF top = hn::IfThenElse(hn::Eq(highest, hn::Set(d, kNothing)), hn::Zero(d), highest);
     highest_[row] = hn::GetLane(highest);
     top_[row] = hn::GetLane(top);
     if (begin > 0) factor_[row] = hn::GetLane(powerOfTwo(hn::Mul(hn::Sub(before, top), hn::Set(d, kLog2E))));
   }
 
-  // One row of scores becomes weights in bf16.
+  // Replaces one row of scores by its weights in bf16.
   void weigh(std::int64_t row, std::int64_t computed) {
     const F32 d;
     const float* const scores = scores_ + row * job_.key_block;
@@ -231,12 +228,12 @@ class PairBlocks {
       const VF low = weight(i), high = weight(i + lanes_);
       even = hn::Add(even, low);
       odd = hn::Add(odd, high);
-      storePairs<kNative>(low, high, pairs + i);
+      storeVnni2<kNative>(low, high, pairs + i);
     }
     if (i < computed) {
       const VF low = weight(i);
       even = hn::Add(even, low);
-      storePairs<kNative>(low, hn::Zero(d), pairs + i);
+      storeVnni2<kNative>(low, hn::Zero(d), pairs + i);
     }
     sum_[row] = sum_[row] * factor_[row] + hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
   }
@@ -255,12 +252,12 @@ class PairBlocks {
   // result_[query][column] = factor · result_ + weights · v.
   void accumulate(std::int64_t begin, std::int64_t size, std::int64_t count) {
     forPanels(room_.width(), [&](std::int64_t first, std::int64_t columns) {
-      PairTile tile;
+      Vnni2Tile tile;
       tile.a_stride = job_.key_block;
       tile.steps = (size + 1) / 2;
       tile.b = values_ + first * room_.keyPairs() + begin / 2 * columns;
       tile.c_stride = room_.width();
-      multiply(columns, count, tile, [&](std::int64_t row, PairTile* t) {
+      multiply(columns, count, tile, [&](std::int64_t row, Vnni2Tile* t) {
         t->a = reinterpret_cast<const std::uint32_t*>(scores_ + row * job_.key_block);
         t->c = result_ + row * room_.width() + first;
         t->row_factor = begin == 0 ? nullptr : factor_ + row;
@@ -276,7 +273,7 @@ class PairBlocks {
     if (job_.y_type == DType::kBf16 && job_.width % (2 * lanes_) == 0) {
       auto* const to = static_cast<std::uint16_t*>(resultRow(job_, at, query));
       for (std::int64_t c = 0; c < job_.width; c += 2 * lanes_)
-        storePairs<kNative>(value(c), value(c + lanes_), to + c);
+        storeVnni2<kNative>(value(c), value(c + lanes_), to + c);
       return;
     }
     for (std::int64_t c = 0; c < room_.width(); c += lanes_) hn::Store(value(c), d, values + c);
@@ -290,11 +287,11 @@ class PairBlocks {
   float *scores_, *result_, *highest_, *top_, *sum_, *factor_;
 };
 
-// Items are blocks of queries, the blocks of one head behind each other.
+// Items are blocks of queries; the blocks of one head are neighbours.
 template <bool kNative>
-void runPairBlocks(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end,
-                   float* scratch) {
-  PairBlocks<kNative> blocks(job, scratch);
+void runVnni2Blocks(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end,
+                    float* scratch) {
+  Vnni2Blocks<kNative> blocks(job, scratch);
   std::int64_t packed = -1;
   for (std::int64_t item = begin; item < end; ++item) {
     const std::int64_t head = item / job.blocks, part = item % job.blocks;
@@ -320,33 +317,32 @@ AttentionRun rowsOfTypes(DType q, DType k, DType v) {
   return q == DType::kBf16 ? rowsByKeys<std::uint16_t>(k, v) : rowsByKeys<float>(k, v);
 }
 
-AttentionRun pairBlocks(bool native) {
+AttentionRun vnni2Blocks(bool native) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-  return native ? &runPairBlocks<true> : &runPairBlocks<false>;
+  return native ? &runVnni2Blocks<true> : &runVnni2Blocks<false>;
 #else
   static_cast<void>(native);
-  return &runPairBlocks<false>;
+  return &runVnni2Blocks<false>;
 #endif
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "core/runtime/machine_facts.h"
 #include "kernels/attention/attention_op.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
 
 HWY_EXPORT(rowsOfTypes);
-HWY_EXPORT(pairBlocks);
+HWY_EXPORT(vnni2Blocks);
 
 // True if this machine has products of bf16 for 512-bit vectors, and `isa` (a machine_facts tier) allows them.
-bool mayUsePairProducts(const std::string& isa) {
+bool mayUseBf16Products(const std::string& isa) {
 #if defined(__x86_64__)
   return hasBf16(isa) && __builtin_cpu_supports("avx512bf16");
 #else
@@ -363,8 +359,8 @@ class AttentionBf16 final : public Kernel {
     const Verdict verdict =
         takesAttention(args, [](DType dtype) { return dtype == DType::kF32 || dtype == DType::kBf16; });
     if (!verdict.ok) return verdict;
-    const auto isNarrow = [&](std::size_t s) { return args.src[s].dtype == DType::kBf16; };
-    const bool wanted = args.spec.stringOr("products", "f32") == "bf16" || isNarrow(0) || isNarrow(1) || isNarrow(2);
+    const auto isBf16 = [&](std::size_t s) { return args.src[s].dtype == DType::kBf16; };
+    const bool wanted = args.spec.stringOr("products", "f32") == "bf16" || isBf16(0) || isBf16(1) || isBf16(2);
     return wanted ? Verdict::yes() : Verdict::no("precision");
   }
 
@@ -384,12 +380,12 @@ class AttentionBf16 final : public Kernel {
       op->thread_floats = attentionRowFloats(job);
     } else {
       AttentionRoom::plan(&job);
-      op->run = IPEX_SELECT_TARGET(pairBlocks, args.target.isa)(mayUsePairProducts(args.target.isa));
+      op->run = IPEX_SELECT_TARGET(vnni2Blocks, args.target.isa)(mayUseBf16Products(args.target.isa));
       op->items = heads * job.blocks;
       op->thread_floats = AttentionRoom(job).floats();
     }
-    constexpr std::int64_t kPairLanes = 32;
-    divideAttention(op, kPairLanes);
+    constexpr std::int64_t kVnni2Lanes = 32;
+    divideAttention(op, kVnni2Lanes);
   }
 };
 

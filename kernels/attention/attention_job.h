@@ -30,9 +30,9 @@ struct AttentionJob {
   DType y_type = DType::kF32;        // f32, bf16, u8 or s8
   float y_factor = 1, y_offset = 0;  // what bytes of the result are: factor · value + offset, rounded
 
-  std::int64_t query_vectors = 1;  // vectors of queries in all
-  std::int64_t lone_queries = 0;   // the last ones, which go one by one instead: one more part behind the blocks
-  std::int64_t blocks = 1;         // parts they are cut into, of nearly equal size
+  std::int64_t query_vectors = 1;  // number of vectors of queries
+  std::int64_t lone_queries = 0;   // the last queries, computed one by one: one more part behind the blocks
+  std::int64_t blocks = 1;         // parts that the others are cut into, of nearly equal size
   std::int64_t block_rows = 1;     // queries in the largest of these parts, where they are not whole vectors
   std::int64_t key_block = 1;      // keys at once
 };
@@ -43,16 +43,17 @@ struct AttentionOperands {
   void* y;
 };
 
-// Matrices of one head.
+// The operands of head `head` alone.
 AttentionOperands operandsOfHead(const AttentionJob& job, const AttentionOperands& all, std::int64_t head);
 
-// Few queries whose rows lie side by side are computed one by one: a vector of queries, or a row of tiles, costs the same
-// with one of them as with all. Whether all of them are, and how many of the last ones where vectors have so many lanes.
+// Few queries whose rows lie side by side are computed one by one: a vector of queries, or a row of tiles, costs the
+// same with one query as with all. attendsRowByRow: true if all queries are; loneQueries: how many of the last ones are
+// where vectors have `lanes` lanes.
 bool attendsRowByRow(const AttentionJob& job);
 std::int64_t loneQueries(const AttentionJob& job, std::int64_t lanes);
 std::int64_t attentionRowFloats(const AttentionJob& job);  // scratch of that
 
-// Memory of one thread that attends by blocks of VNNI-2 pairs (attention_bf16.cpp), in units of 32 bits. Sizes are
+// Memory of one thread that attends by blocks in VNNI-2 packing (attention_bf16.cpp), in units of 32 bits. Sizes are
 // rounded up to whole vectors of any machine.
 class AttentionRoom {
  public:
@@ -61,19 +62,19 @@ class AttentionRoom {
   // Sets blocks, block_rows and key_block.
   static void plan(AttentionJob* job);
 
-  static constexpr std::int64_t whole(std::int64_t words) { return (words + 15) / 16 * 16; }
+  static constexpr std::int64_t whole(std::int64_t units) { return (units + 15) / 16 * 16; }
   std::int64_t steps() const { return (job_.depth + 1) / 2; }
   std::int64_t keyPairs() const { return (job_.keys + 1) / 2; }
   std::int64_t columns() const { return whole(job_.keys); }
   std::int64_t width() const { return whole(job_.width); }
-  std::int64_t keyWords() const { return columns() * steps(); }
-  std::int64_t valueWords() const { return keyPairs() * width(); }
-  std::int64_t queryWords() const { return job_.block_rows * steps(); }
-  std::int64_t tempWords() const { return 4 * steps(); }
+  std::int64_t keyUnits() const { return columns() * steps(); }
+  std::int64_t valueUnits() const { return keyPairs() * width(); }
+  std::int64_t queryUnits() const { return job_.block_rows * steps(); }
+  std::int64_t tempUnits() const { return 4 * steps(); }
   std::int64_t scoreFloats() const { return job_.block_rows * job_.key_block; }
   std::int64_t resultFloats() const { return job_.block_rows * width(); }
   std::int64_t floats() const {
-    return whole(keyWords()) + whole(valueWords()) + whole(queryWords()) + whole(tempWords()) + whole(scoreFloats()) +
+    return whole(keyUnits()) + whole(valueUnits()) + whole(queryUnits()) + whole(tempUnits()) + whole(scoreFloats()) +
            whole(resultFloats()) + 4 * whole(job_.block_rows);
   }
 
@@ -81,7 +82,7 @@ class AttentionRoom {
   const AttentionJob& job_;
 };
 
-// Items [begin, end) by one thread; `scratch` is that thread's.
+// Computes items [begin, end) on one thread, whose memory `scratch` is.
 using AttentionRun = void (*)(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin,
                               std::int64_t end, float* scratch);
 

@@ -24,14 +24,14 @@ class AttentionOp final : public PreparedOp {
   }
 };
 
-// The tensor as it lies in memory where axes a and b are exchanged, dense.
+// The dense layout in which axes a and b are exchanged.
 TensorDesc laidOutExchanged(const TensorDesc& desc, int a, int b);
 
-// All of it but what computes: run, items and thread_floats, then divideAttention(). Null, with a reason, where the heads
-// cannot be walked together.
+// The operation without run, items and thread_floats: the caller sets these, then calls divideAttention(). Null, with a
+// reason, if the heads of the operands cannot be walked together.
 std::unique_ptr<AttentionOp> describedAttention(const PrepareArgs& args, std::string* reason);
 
-// Parts of the items for the threads, and their scratch. `lanes`: products at once.
+// Divides the items among the threads and sets the scratch memory. `lanes`: multiplications per instruction.
 void divideAttention(AttentionOp* op, std::int64_t lanes);
 
 }  // namespace ipex_studio

@@ -18,7 +18,8 @@ TensorDesc headsOf(const TensorDesc& desc) {
   return heads;
 }
 
-// Sizes, strides, types, mask and factors of `job`, and the layout of y. False: the heads cannot be walked together.
+// Sets sizes, strides, types, mask and factors of `job`, and the layout of y. False if the heads of the operands cannot
+// be walked together.
 bool describeAttention(const PrepareArgs& args, AttentionJob* job, TensorDesc* y) {
   const OpSpec& spec = args.spec;
   const int rank = args.dst[0].dims.rank;
@@ -86,7 +87,7 @@ bool attendsRowByRow(const AttentionJob& job) {
 }
 
 std::int64_t loneQueries(const AttentionJob& job, std::int64_t lanes) {
-  // Such as the class token of a vision transformer among its patches.
+  // Lone queries occur: the class token of a vision transformer stands beside its patches.
   constexpr std::int64_t kMaxLone = 2, kMinLanes = 16;
   const std::int64_t last = job.queries % lanes;
   return lanes >= kMinLanes && last <= kMaxLone && job.k.column == 1 && job.v.column == 1 ? last : 0;
@@ -97,7 +98,7 @@ std::int64_t attentionRowFloats(const AttentionJob& job) {
 }
 
 void AttentionRoom::plan(AttentionJob* job) {
-  // Scores of a block stay in the second-level cache; one block of keys where that is possible needs no rescaling.
+  // Sizes with which the scores of a block stay in the second-level cache. Keys that fit one block need no rescaling.
   constexpr std::int64_t kBlockRows = 48, kKeyBlock = 512;
   job->blocks = (job->queries + kBlockRows - 1) / kBlockRows;
   job->block_rows = (job->queries + job->blocks - 1) / job->blocks;

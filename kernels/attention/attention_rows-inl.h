@@ -7,18 +7,16 @@
 #define IPEX_KERNELS_ATTENTION_ROWS_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <limits>
 
 #include "kernels/attention/attention_job.h"
 #include "kernels/attention/attention_tile-inl.h"
 #include "kernels/common/byte_convert-inl.h"
+#include "kernels/common/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 HWY_INLINE VF loadFloats(F32 d, const float* from) { return hn::LoadU(d, from); }
 HWY_INLINE VF loadFloats(F32 d, const std::uint16_t* from) {
@@ -28,7 +26,7 @@ HWY_INLINE VF loadFloats(F32 d, const std::uint16_t* from) {
 HWY_INLINE float floatOf(float value) { return value; }
 HWY_INLINE float floatOf(std::uint16_t bits) { return bf16ToFloat(bits); }
 
-// The values of one query become a row of the result.
+// Writes the values of one query as a row of the result, in its type.
 inline void storeResult(const AttentionJob& job, const float* values, void* row) {
   const auto count = static_cast<std::size_t>(job.width);
   switch (job.y_type) {
@@ -37,7 +35,7 @@ inline void storeResult(const AttentionJob& job, const float* values, void* row)
     case DType::kS8:
       return scaleToBytes(values, job.y_factor, job.y_offset, static_cast<std::int8_t*>(row), count);
     default:
-      return narrowValues(job.y_type, values, row, count);
+      return downconvertValues(job.y_type, values, row, count);
   }
 }
 
@@ -45,7 +43,7 @@ inline void* resultRow(const AttentionJob& job, const AttentionOperands& at, std
   return static_cast<char*>(at.y) + query * job.y.row * static_cast<std::int64_t>(elementBytes(job.y_type));
 }
 
-// q·k of kKeys keys, `distance` rows apart.
+// q·k for kKeys keys that lie `distance` apart.
 template <int kKeys, class K>
 HWY_INLINE void dotKeys(const float* q, const K* k, std::int64_t distance, std::int64_t depth, float* scores) {
   const F32 d;
@@ -66,7 +64,8 @@ HWY_INLINE void dotKeys(const float* q, const K* k, std::int64_t distance, std::
   }
 }
 
-// In place: e^(score - maximum); returns the sum. Room for whole vectors behind `count`.
+// Replaces each score by e^(score - maximum) and returns the sum. The memory behind `count` must be filled up to whole
+// vectors.
 inline float exponentialsOfRow(float* scores, std::int64_t count) {
   const F32 d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -112,7 +111,7 @@ HWY_INLINE void weightRows(const float* weights, const V* v, std::int64_t row, s
   for (int i = 0; i < kVectors; ++i) hn::StoreU(hn::Mul(f, hn::Add(even[i], odd[i])), d, y + i * lanes);
 }
 
-// One query of one head. The innermost axes of k and v lie side by side. scratch: attentionRowFloats.
+// Computes one query of one head. The innermost axes of k and v have stride 1. scratch: attentionRowFloats() floats.
 template <class Q, class K, class V>
 void attendRow(const AttentionJob& job, const AttentionOperands& at, std::int64_t query, float* scratch) {
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
@@ -154,7 +153,7 @@ void attendRow(const AttentionJob& job, const AttentionOperands& at, std::int64_
   storeResult(job, y, resultRow(job, at, query));
 }
 
-// Items are queries, those of one head behind each other.
+// Items are queries; those of one head are neighbours.
 template <class Q, class K, class V>
 void attendRows(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end,
                 float* scratch) {
@@ -163,8 +162,7 @@ void attendRows(const AttentionJob& job, const AttentionOperands& all, std::int6
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -9,12 +9,8 @@
 // as [N, S, H, D], as the projection behind it wants to read it.
 //
 // Declines: dtype, empty, layout (channel-blocked sources), post-ops, precision (products that are asked for in BF16).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention/attention_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,8 +22,7 @@
 #include "kernels/common/partial_vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
@@ -106,7 +101,7 @@ class QueryBlock {
     }
   }
 
-  // Mask values of a vector of queries, which stand side by side.
+  // The mask of one vector of queries; its values lie side by side.
   HWY_INLINE VF maskOf(const float* mask, int v) const {
     const float* at = mask + first_ + v * lanes_;
     const std::int64_t left = count_ - v * lanes_;
@@ -120,7 +115,8 @@ class QueryBlock {
     const F32 d;
     VF top[kVectors];
     for (int v = 0; v < kVectors; ++v) {
-      // A query without any key so far: its scores are all -inf, and so they must count as 0.
+      // The scores of a query without any key so far are all -inf. Subtracting 0 instead of -inf gives them the weight
+      // 0, not NaN.
       top[v] = hn::IfThenElse(hn::Eq(highest_[v], hn::Set(d, kLowest)), hn::Zero(d), highest_[v]);
       factor_[v] = is_first ? hn::Zero(d) : expNonPositive(hn::Sub(before_[v], top[v]));
     }
@@ -206,7 +202,7 @@ class QueryBlock {
   bool is_first_ = true;
 };
 
-// Items are blocks of queries, the blocks of one head behind each other.
+// Items are blocks of queries; the blocks of one head are neighbours.
 void runBlocks(const AttentionJob& job, const AttentionOperands& all, std::int64_t begin, std::int64_t end,
                float* scratch) {
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
@@ -247,7 +243,7 @@ void runRows(const AttentionJob& job, const AttentionOperands& all, std::int64_t
   attendRows<float, float, float>(job, all, begin, end, scratch);
 }
 
-// Vectors of queries, and how many of them at most go together, on this instruction set.
+// Sets the lone queries and the vectors of queries of `job`. most: vectors of one block at most on this instruction set.
 void planBlocks(AttentionJob* job, std::int64_t* most) {
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
   job->lone_queries = loneQueries(*job, lanes);
@@ -255,14 +251,13 @@ void planBlocks(AttentionJob* job, std::int64_t* most) {
   *most = kMaxVectors;
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "kernels/attention/attention_op.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -291,7 +286,7 @@ class AttentionSimd final : public Kernel {
   }
 
  private:
-  // With queries side by side where turning it once is less than turning it for each head.
+  // The layout to ask for the mask in: queries side by side where transposing it once is less work than for each head.
   static TensorDesc maskLayout(const PrepareArgs& args) {
     const TensorDesc& mask = args.src[3];
     const int r = mask.dims.rank;
@@ -315,7 +310,8 @@ class AttentionSimd final : public Kernel {
       std::int64_t most = 1;
       IPEX_SELECT_TARGET(planBlocks, args.target.isa)(&job, &most);
       job.blocks = (job.query_vectors + most - 1) / most;
-      // Scores of a block stay in the second-level cache; one block where that is possible needs no rescaling.
+      // Size with which the scores of a block stay in the second-level cache. Keys that fit one block need no
+      // rescaling.
       constexpr std::int64_t kKeyBlock = 256;
       const std::int64_t parts = (job.keys + kKeyBlock - 1) / kKeyBlock;
       job.key_block = (job.keys + parts - 1) / parts;

@@ -6,20 +6,14 @@
 #define IPEX_KERNELS_ATTENTION_TILE_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <cstdint>
 
 #include "kernels/attention/attention_job.h"
+#include "kernels/common/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Accumulators must fit the registers: 32 with AVX-512, otherwise 16.
 constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
@@ -67,7 +61,7 @@ HWY_INLINE VF expNonPositive(VF x) {
   return hn::Mul(p, hn::BitCast(d, exponent));
 }
 
-// A score under its mask.
+// The score with its mask applied, as job.mask_use says.
 HWY_INLINE VF maskedScore(const AttentionJob& job, VF score, VF mask) {
   const F32 d;
   if (job.mask_use == AttentionJob::MaskUse::kAdd) return hn::Add(score, mask);
@@ -112,8 +106,7 @@ HWY_INLINE void transposeInto(const float* src, MatrixStrides from, std::int64_t
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

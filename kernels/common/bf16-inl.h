@@ -1,5 +1,5 @@
-// bfloat16 to float and back, vector-wise, once per Highway target. Narrowing rounds to nearest even and keeps NaN, as
-// floatToBf16 of bf16.h does.
+// bfloat16 to float and back, vector-wise, once per Highway target. Conversion to bfloat16 rounds to nearest even and
+// keeps NaN, as floatToBf16 of bf16.h does.
 #if defined(IPEX_KERNELS_BF16_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_BF16_INL_H
 #undef IPEX_KERNELS_BF16_INL_H
@@ -7,19 +7,16 @@
 #define IPEX_KERNELS_BF16_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <cstdint>
 
 #include "kernels/common/bf16.h"
+#include "kernels/common/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // `count` elements; `from` and `to` do not overlap.
-HWY_INLINE void widenBf16(const std::uint16_t* from, float* to, std::size_t count) {
-  namespace hn = hwy::HWY_NAMESPACE;
+HWY_INLINE void upconvertBf16(const std::uint16_t* from, float* to, std::size_t count) {
   const hn::ScalableTag<float> d;
   const hn::RebindToUnsigned<decltype(d)> du32;
   const hn::Rebind<std::uint16_t, decltype(d)> du16;
@@ -31,10 +28,9 @@ HWY_INLINE void widenBf16(const std::uint16_t* from, float* to, std::size_t coun
   for (; i < count; ++i) to[i] = bf16ToFloat(from[i]);
 }
 
-// A vector of floats.
+// Stores a vector of floats as bf16.
 template <class D>
-HWY_INLINE void storeBf16(D d, hwy::HWY_NAMESPACE::Vec<D> value, std::uint16_t* to) {
-  namespace hn = hwy::HWY_NAMESPACE;
+HWY_INLINE void storeBf16(D d, hn::Vec<D> value, std::uint16_t* to) {
   const hn::RebindToUnsigned<D> du32;
   const hn::Rebind<std::uint16_t, D> du16;
   const auto bits = hn::BitCast(du32, value);
@@ -46,8 +42,7 @@ HWY_INLINE void storeBf16(D d, hwy::HWY_NAMESPACE::Vec<D> value, std::uint16_t* 
   hn::StoreU(hn::DemoteTo(du16, hn::BitCast(hn::RebindToSigned<D>(), result)), du16, to);
 }
 
-HWY_INLINE void narrowToBf16(const float* from, std::uint16_t* to, std::size_t count) {
-  namespace hn = hwy::HWY_NAMESPACE;
+HWY_INLINE void downconvertToBf16(const float* from, std::uint16_t* to, std::size_t count) {
   const hn::ScalableTag<float> d;
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
@@ -55,8 +50,7 @@ HWY_INLINE void narrowToBf16(const float* from, std::uint16_t* to, std::size_t c
   for (; i < count; ++i) to[i] = floatToBf16(from[i]);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

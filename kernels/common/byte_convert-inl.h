@@ -1,13 +1,11 @@
-// Values of f32, bf16, f16, u8 and s8 to and from floats, vector-wise, once per Highway target. Bytes are rounded to nearest
-// even and saturated; NaN becomes the lowest number.
+// Values of f32, bf16, f16, u8 and s8 to and from floats, vector-wise, once per Highway target. Bytes are rounded to
+// nearest even and saturated; NaN becomes the lowest number.
 #if defined(IPEX_KERNELS_BYTE_CONVERT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_BYTE_CONVERT_INL_H
 #undef IPEX_KERNELS_BYTE_CONVERT_INL_H
 #else
 #define IPEX_KERNELS_BYTE_CONVERT_INL_H
 #endif
-
-#include <hwy/highway.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,12 +15,10 @@
 #include "core/op/tensor_view.h"
 #include "kernels/common/bf16-inl.h"
 #include "kernels/common/f16-inl.h"
+#include "kernels/common/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace ipex_studio::HWY_NAMESPACE {
 
 template <class D, class T>
 HWY_INLINE hn::Vec<D> loadBytes(D d, const T* from) {
@@ -45,7 +41,7 @@ HWY_INLINE void storeRounded(D d, hn::Vec<D> v, T* to) {
   hn::StoreU(hn::TruncateTo(bytes, roundedBits(d, v)), bytes, reinterpret_cast<std::uint8_t*>(to));
 }
 
-// Max returns its second argument when one is NaN.
+// Max returns its second argument when one is NaN, so NaN becomes the lowest byte.
 template <class T, class D>
 HWY_INLINE hn::Vec<D> saturated(D d, hn::Vec<D> v) {
   constexpr float kLow = sizeof(T) == 1 && T(-1) < T(0) ? -128.0f : 0.0f;
@@ -59,7 +55,7 @@ HWY_INLINE T roundedByte(float v) {
 }
 
 template <class T>
-inline void widenBytes(const T* from, float* to, std::size_t count) {
+inline void upconvertBytes(const T* from, float* to, std::size_t count) {
   const hn::ScalableTag<float> d;
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
@@ -68,7 +64,7 @@ inline void widenBytes(const T* from, float* to, std::size_t count) {
 }
 
 template <class T>
-inline void narrowToBytes(const float* from, T* to, std::size_t count) {
+inline void downconvertToBytes(const float* from, T* to, std::size_t count) {
   const hn::ScalableTag<float> d;
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
@@ -76,7 +72,7 @@ inline void narrowToBytes(const float* from, T* to, std::size_t count) {
   for (; i < count; ++i) to[i] = roundedByte<T>(from[i]);
 }
 
-// factor · from + offset as bytes: how chains that quantize end.
+// Stores factor · from + offset as bytes, which is how chains that quantize end.
 template <class T>
 inline void scaleToBytes(const float* from, float factor, float offset, T* to, std::size_t count) {
   const hn::ScalableTag<float> d;
@@ -92,38 +88,38 @@ inline void scaleToBytes(const float* from, float factor, float offset, T* to, s
   for (; i < count; ++i) to[i] = roundedByte<T>(hn::GetLane(hn::MulAdd(hn::Set(d, from[i]), a, b)));
 }
 
-// `count` values side by side of one of these dtypes.
-inline void widenValues(DType dtype, const void* from, float* to, std::size_t count) {
+// Converts `count` contiguous values of one of these dtypes to float.
+inline void upconvertValues(DType dtype, const void* from, float* to, std::size_t count) {
   switch (dtype) {
     case DType::kU8:
-      return widenBytes(static_cast<const std::uint8_t*>(from), to, count);
+      return upconvertBytes(static_cast<const std::uint8_t*>(from), to, count);
     case DType::kS8:
-      return widenBytes(static_cast<const std::int8_t*>(from), to, count);
+      return upconvertBytes(static_cast<const std::int8_t*>(from), to, count);
     case DType::kBf16:
-      return widenBf16(static_cast<const std::uint16_t*>(from), to, count);
+      return upconvertBf16(static_cast<const std::uint16_t*>(from), to, count);
     case DType::kF16:
-      return widenF16(static_cast<const std::uint16_t*>(from), to, count);
+      return upconvertF16(static_cast<const std::uint16_t*>(from), to, count);
     default:
       std::memcpy(to, from, count * sizeof(float));
   }
 }
 
-inline void narrowValues(DType dtype, const float* from, void* to, std::size_t count) {
+inline void downconvertValues(DType dtype, const float* from, void* to, std::size_t count) {
   switch (dtype) {
     case DType::kU8:
-      return narrowToBytes(from, static_cast<std::uint8_t*>(to), count);
+      return downconvertToBytes(from, static_cast<std::uint8_t*>(to), count);
     case DType::kS8:
-      return narrowToBytes(from, static_cast<std::int8_t*>(to), count);
+      return downconvertToBytes(from, static_cast<std::int8_t*>(to), count);
     case DType::kBf16:
-      return narrowToBf16(from, static_cast<std::uint16_t*>(to), count);
+      return downconvertToBf16(from, static_cast<std::uint16_t*>(to), count);
     case DType::kF16:
-      return narrowToF16(from, static_cast<std::uint16_t*>(to), count);
+      return downconvertToF16(from, static_cast<std::uint16_t*>(to), count);
     default:
       std::memcpy(to, from, count * sizeof(float));
   }
 }
 
-// One value.
+// Element `at` of an array of `dtype`, as a float.
 inline float valueAt(DType dtype, const void* from, std::int64_t at) {
   switch (dtype) {
     case DType::kU8:
@@ -139,14 +135,13 @@ inline float valueAt(DType dtype, const void* from, std::int64_t at) {
   }
 }
 
-// `count` values `stride` elements apart.
+// Converts `count` values that lie `stride` elements apart to float.
 inline void gatherValues(DType dtype, const void* from, std::int64_t stride, float* to, std::int64_t count) {
-  if (stride == 1) return widenValues(dtype, from, to, static_cast<std::size_t>(count));
+  if (stride == 1) return upconvertValues(dtype, from, to, static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) to[i] = valueAt(dtype, from, i * stride);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -7,21 +7,18 @@
 #define IPEX_KERNELS_F16_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <cstdint>
 
 #include "kernels/common/f16.h"
+#include "kernels/common/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // `count` elements; `from` and `to` do not overlap.
-inline void widenF16(const std::uint16_t* from, float* to, std::size_t count) {
+inline void upconvertF16(const std::uint16_t* from, float* to, std::size_t count) {
   std::size_t i = 0;
 #if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
-  namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<float> d;
   const hn::Rebind<hwy::float16_t, decltype(d)> df16;
   const hn::Rebind<std::uint16_t, decltype(d)> du16;
@@ -32,10 +29,9 @@ inline void widenF16(const std::uint16_t* from, float* to, std::size_t count) {
   for (; i < count; ++i) to[i] = f16ToFloat(from[i]);
 }
 
-inline void narrowToF16(const float* from, std::uint16_t* to, std::size_t count) {
+inline void downconvertToF16(const float* from, std::uint16_t* to, std::size_t count) {
   std::size_t i = 0;
 #if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
-  namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<float> d;
   const hn::Rebind<hwy::float16_t, decltype(d)> df16;
   const hn::Rebind<std::uint16_t, decltype(d)> du16;
@@ -46,8 +42,7 @@ inline void narrowToF16(const float* from, std::uint16_t* to, std::size_t count)
   for (; i < count; ++i) to[i] = floatToF16(from[i]);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -10,7 +10,7 @@
 
 namespace ipex_studio {
 
-// The message (ExecState::fail) of an execution that met such an index.
+// The message (ExecState::fail) of an execution that met an index out of range.
 inline constexpr const char kIndexOutOfRange[] = "an index is outside of the table that it picks from";
 
 inline std::int64_t indexAt(const void* indices, DType dtype, std::int64_t i) {

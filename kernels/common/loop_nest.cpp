@@ -1,3 +1,4 @@
+// See loop_nest.h.
 #include "kernels/common/loop_nest.h"
 
 #include <algorithm>

@@ -15,18 +15,20 @@ struct LoopNest {
 
   int loops() const { return static_cast<int>(size.size()); }
   std::int64_t count() const;
-  // Elements before the loops [0, upto) stand at `position` (a row-major number over those loops), for one tensor.
+  // Offset in elements of one tensor where the loops [0, upto) stand at `position`, a row-major number over those
+  // loops.
   std::int64_t offset(int tensor, std::int64_t position, int upto) const;
 };
 
-// tensors[0] sets the order and the block; the others broadcast to its dims (aligned on the right). False when one
-// cannot be walked along it: another block, or a plain tensor over channels that do not fill the blocks.
+// tensors[0] sets the order and the block; the others broadcast to its dims (aligned on the right). False if a tensor
+// cannot be walked along it: it has another block, or is plain over channels that do not fill the blocks.
 bool makeLoopNest(const std::vector<TensorDesc>& tensors, LoopNest* nest);
 
-// The same tensor with ones in front up to `rank`.
+// The same tensor with axes of size 1 in front up to `rank`.
 TensorDesc alignRank(const TensorDesc& desc, int rank);
 
-// Dense and in one of the layouts that kernels write: row-major, channels-last or channel-blocked.
+// True if the tensor is dense and in one of the layouts that kernels write: row-major, channels-last or
+// channel-blocked.
 bool isDenseLayout(const TensorDesc& desc);
 
 // `dims` laid out as `like`, which isDenseLayout.

@@ -19,7 +19,7 @@ constexpr std::int64_t kParallelGrainOps = 64;  // so that the small sizes of te
 constexpr std::int64_t kParallelGrainOps = 32768;
 #endif
 
-// Items of `ops_per_item` scalar operations each that make one thread's share worth while.
+// Number of items of `ops_per_item` scalar operations each from which a thread's share is worth waking it for.
 inline std::int64_t grainFor(std::int64_t ops_per_item) {
   return std::max<std::int64_t>(1, kParallelGrainOps / std::max<std::int64_t>(1, ops_per_item));
 }
@@ -56,8 +56,8 @@ void parallelFor(std::int64_t count, std::int64_t grain, std::int32_t threads, c
     fn(std::int64_t{0}, count, 0);
     return;
   }
-  // Always the whole team, although `shares` of them have work: libgomp ends the threads that a smaller team leaves
-  // over and makes new ones for the next larger team, which costs about 100 µs each.
+  // The whole team starts even if only `shares` of its threads have work: libgomp ends the threads that a smaller team
+  // leaves over and makes new ones for the next larger team, which costs about 100 µs each.
 #pragma omp parallel num_threads(threads)
   {
     const std::int64_t team = std::min<std::int64_t>(shares, omp_get_num_threads());

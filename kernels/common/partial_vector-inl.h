@@ -6,18 +6,15 @@
 #define IPEX_KERNELS_PARTIAL_VECTOR_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/common/simd-inl.h"
+
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-// The first `count` lanes, at most all, zeros after them; reads nothing beyond.
+// Loads the first `count` lanes (at most all) and zeros after them; reads nothing beyond.
 HWY_INLINE hn::Vec<hn::ScalableTag<float>> loadFirst(const float* from, std::int64_t count) {
   const hn::ScalableTag<float> d;
 #if HWY_TARGET <= HWY_AVX2
@@ -29,7 +26,7 @@ HWY_INLINE hn::Vec<hn::ScalableTag<float>> loadFirst(const float* from, std::int
 #endif
 }
 
-// The first `count` lanes to memory, nothing beyond.
+// Stores the first `count` lanes; writes nothing beyond.
 HWY_INLINE void storeFirst(hn::Vec<hn::ScalableTag<float>> v, float* to, std::int64_t count) {
   const hn::ScalableTag<float> d;
 #if HWY_TARGET <= HWY_AVX2
@@ -41,8 +38,7 @@ HWY_INLINE void storeFirst(hn::Vec<hn::ScalableTag<float>> v, float* to, std::in
 #endif
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

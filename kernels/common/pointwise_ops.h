@@ -8,8 +8,8 @@
 
 namespace ipex_studio {
 
-// Rows of `count` values; strides in values. out[i] = op(in[i]), or op(in[i], other[i]) of binary operations; out may be in
-// or other.
+// Rows of `count` values; strides in values. out[i] = op(in[i]), or op(in[i], other[i]) of binary operations; out may be
+// in or other.
 struct PointwiseRows {
   const float* in = nullptr;
   std::ptrdiff_t in_stride = 0;
@@ -21,7 +21,7 @@ struct PointwiseRows {
 };
 using PointwiseApply = void (*)(const PostOp& op, const PointwiseRows& rows);
 
-// For the best instruction set that `isa` allows.
+// The code for the best instruction set that `isa` allows.
 PointwiseApply pointwiseApply(const std::string& isa);
 
 }  // namespace ipex_studio

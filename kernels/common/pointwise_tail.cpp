@@ -1,3 +1,4 @@
+// See pointwise_tail.h.
 #include "kernels/common/pointwise_tail.h"
 
 #include <algorithm>

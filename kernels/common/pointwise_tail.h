@@ -1,5 +1,5 @@
-// The post-operations of a product as one pointwise pass over its row-major FP32 result, which lies in scratch memory until
-// then. Without post-operations the product writes its result itself.
+// The post-operations of a product as one pointwise pass over its row-major FP32 result, which lies in scratch memory
+// until then. Without post-operations the product writes its result itself.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,17 @@ namespace ipex_studio {
 
 class PointwiseTail {
  public:
-  // Operands from `first_operand` on are the chain's. Sets their layouts, the result's, scratch memory and may_alias of `op`,
-  // whose other sources are read before the result is written. False with a reason where the pointwise kernel declines.
+  // Prepares the chain; its operands begin at source `first_operand`. Sets their layouts, the result's, scratch memory
+  // and may_alias of `op`, whose other sources are read before the result is written. False, with a reason, if the
+  // pointwise kernel declines.
   bool prepare(const Kernel& pointwise, const PrepareArgs& args, std::size_t first_operand, PreparedOp* op,
                std::string* reason);
 
   bool empty() const { return op_ == nullptr; }
   std::unique_ptr<ExecState> newState() const;
-  // The place of the product.
+  // The memory that the product is written to.
   float* product(void* dst, void* scratch) const { return static_cast<float*>(empty() ? dst : scratch); }
-  // `state`: of newState(). `src`, `dst`, `scratch`: of the whole operation.
+  // `state` comes from newState(); `src`, `dst` and `scratch` are those of the whole operation.
   void execute(ExecState* state, const void* const* src, void* const* dst, void* scratch) const;
 
  private:

@@ -15,7 +15,7 @@ struct AxisWindows {
   std::vector<std::int64_t> first, last, counted;
   std::int64_t step = 1;
 
-  // One window of one place.
+  // An axis with one window over one source place.
   static AxisWindows single() { return {{0}, {1}, {1}, 1}; }
 };
 

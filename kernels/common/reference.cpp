@@ -1,3 +1,4 @@
+// See reference.h.
 #include "kernels/common/reference.h"
 
 #include <algorithm>

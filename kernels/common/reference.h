@@ -1,7 +1,9 @@
-// Plain versions of every operation in double precision: what tests compare with, and what runs when nothing else can.
-// Each works on dense row-major copies of its operands, so any layout and dtype is read through one index helper.
+// What the plain versions of all operations share: they compute in double precision, are what tests compare with, and
+// run where no other kernel can. Each is a RefFunction in a …_ref.cpp with a row in kernels/kernel_list.cpp, and works
+// on dense row-major copies of its operands, so any layout and dtype is read through one index helper.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "core/op/kernel.h"
@@ -48,38 +50,11 @@ Dims broadcastIndex(const Dims& at, const Dims& dims);
 
 double refPostOp(const PostOp& op, double value, double operand);
 
+// The plain convolution, which other plain versions build on.
 void refConvolution(const RefCall& call);
-void refDeconvolution(const RefCall& call);
-void refLinear(const RefCall& call);
-void refMatmul(const RefCall& call);
-void refPool(const RefCall& call);
-void refAdaptivePool(const RefCall& call);
-void refUpsample(const RefCall& call);
-void refReduce(const RefCall& call);
-void refLayerNorm(const RefCall& call);
-void refGroupNorm(const RefCall& call);
-void refSoftmax(const RefCall& call);
-void refAttention(const RefCall& call);
-void refSqueezeExcite(const RefCall& call);
-void refPointwiseDepthwise(const RefCall& call);
-void refPointwise(const RefCall& call);
-void refConcat(const RefCall& call);
-void refEmbedding(const RefCall& call);
-void refEmbeddingBag(const RefCall& call);
-void refGather(const RefCall& call);
-void refGatherElements(const RefCall& call);
-void refScatterElements(const RefCall& call);
-void refMaxMin(const RefCall& call);
-void refSort(const RefCall& call);
-void refCumulativeSum(const RefCall& call);
-void refAffineGrid(const RefCall& call);
-void refGridSample(const RefCall& call);
-void refIntegerMath(const RefCall& call);
-void refPad(const RefCall& call);
-void refRecurrent(const RefCall& call);
-void refCopy(const RefCall& call);
-void refPermute(const RefCall& call);
-void refSlice(const RefCall& call);
-void refSelect(const RefCall& call);
+
+// The kernel of `kind` that takes anything: reads the operands as doubles, calls `function`, applies the post-operations
+// and writes the results.
+std::unique_ptr<Kernel> makeReference(OpKind kind, RefFunction function);
 
 }  // namespace ipex_studio

@@ -1,3 +1,4 @@
+// See requantization.h.
 #include "kernels/common/requantization.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace ipex_studio {
 namespace {
 
-// A constant of one number, or one per channel, as doubles.
+// A constant that holds one number, or one per channel, as doubles; none if it does not.
 std::optional<std::vector<double>> channelValues(const PrepareArgs& args, int src, int channel_axis) {
   const TensorDesc& desc = args.src[src];
   const Dims& result = args.dst[0].dims;
@@ -76,7 +77,7 @@ class Folder {
     high_ *= factor;
   }
 
-  // Clamps after clamps: the earlier bounds go through the later ones.
+  // Adds a clamp behind those of the chain: the earlier bounds go through the later ones.
   void clamp(double low, double high) {
     low_ = std::min(std::max(low_, low), high);
     high_ = std::min(std::max(high_, low), high);
@@ -85,7 +86,7 @@ class Folder {
   bool take(const PostOp& op) {
     switch (op.kind) {
       case PostOpKind::kLinear:
-        if (op.alpha == 0) return false;  // infinite bounds times nothing
+        if (op.alpha == 0) return false;  // 0 times an infinite bound is NaN
         multiply(op.alpha);
         if (activated()) {
           activated_offset_ += op.beta;
@@ -163,7 +164,7 @@ class Folder {
 Requantization foldChain(const PrepareArgs& args, int first_operand, int channel_axis, bool takes_all) {
   Requantization chain = Folder(args, first_operand, channel_axis, takes_all).fold();
   const bool gelu = chain.activation == IntegerActivation::kGeluErf || chain.activation == IntegerActivation::kGeluTanh;
-  // Steps of at least 0.002: geluNearV is off by a tenth of one.
+  // Most steps of the result per 1 for which gelu may be geluNearV: its error is then at most a tenth of a step.
   constexpr float kFinestSteps = 500;
   const bool coarse =
       isByte(args.dst[0].dtype) && chain.tail.empty() && std::fabs(chain.activated_scale) <= kFinestSteps;

@@ -28,10 +28,11 @@ struct Requantization {
   }
 };
 
-// A constant bias (source 2 of a product that has one) comes first. Post operand k is args.src[first_operand + k]; channels lie along `channel_axis` of the result. Operands that are no
-// constants, or not one number per channel, stay in the tail, but for the addend. `takes_all`: silu may be the activation, too,
-// and gelu where the result's bytes are so coarse that its shorter form is not seen in them (geluNearV); else they stay in the
-// tail.
+// Folds the constant bias (source 2 of a product that has one), then post-operations. Post operand k is
+// args.src[first_operand + k]; channels lie along `channel_axis` of the result. Except for the addend, operands that
+// are not constant, or not one number per channel, stay in the tail. `takes_all`: silu may be the activation, too, and
+// gelu where the steps of the result's bytes are larger than the error of its shorter form (geluNearV); else they stay
+// in the tail.
 Requantization foldChain(const PrepareArgs& args, int first_operand, int channel_axis, bool takes_all = false);
 
 // Drops clamps that the result's type makes anyway: u8 and s8 saturate.

@@ -13,12 +13,12 @@ struct SoftmaxJob {
   std::int64_t mask_stride = 0;  // along the axis: 1 or 0
   float scale = 1;
   bool log = false;
-  // columns == 0: the axis lies side by side in memory. Otherwise `columns` neighbours are handled together, and the
-  // axis has these strides.
+  // columns == 0: the axis has stride 1. Otherwise `columns` neighbours are handled together, and the axis has these
+  // strides.
   std::int64_t columns = 0, y_stride = 0, x_stride = 0;
 };
 
-enum class RowNorm { kDeviation, kRootMeanSquare, kLength };  // of what a row's factor is the inverse
+enum class RowNorm { kDeviation, kRootMeanSquare, kLength };  // the number whose inverse a row is multiplied by
 
 // Tensors of `rows`: 0 is y, 1 is x; one row per position. gamma, beta, residual and sum lie as y does.
 struct LayerNormJob {

@@ -9,15 +9,13 @@
 #endif
 
 #include <hwy/contrib/math/math-inl.h>
-#include <hwy/highway.h>
 
 #include <limits>
 
-HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+#include "kernels/common/simd-inl.h"
 
-namespace hn = hwy::HWY_NAMESPACE;
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio::HWY_NAMESPACE {
 
 // e^x by 2^n · e^r, |r| ≤ ln2/2, with a polynomial of degree 7. Overflows to inf, underflows to 0, keeps NaN.
 template <class D, class V = hn::Vec<D>>
@@ -47,7 +45,7 @@ HWY_INLINE V expV(D d, V x) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-// The bits of 2^(i/16) less i · 2^19: with the bits of n added, n · 2^19, they are 2^(n/16).
+// The bits of 2^(i/16) minus i · 2^19: adding n · 2^19 to those of i = n mod 16 gives the bits of 2^(n/16).
 alignas(64) static constexpr std::uint32_t kRootsOfTwo[16] = {
     0x3F800000, 0x3F7DAAC3, 0x3F7B95C2, 0x3F79C3D3, 0x3F7837F0, 0x3F76F532, 0x3F75FED7, 0x3F75583F,
     0x3F7504F3, 0x3F7508A4, 0x3F75672A, 0x3F76248C, 0x3F7744FD, 0x3F78CCDF, 0x3F7AC0C7, 0x3F7D257D};
@@ -83,8 +81,8 @@ HWY_INLINE void expByRoots(D d, V (&x)[kCount]) {
 }
 #endif
 
-// e^x for -87 ≤ x ≤ 88, two thirds of expV's work: the rounded exponent is read from the sum's own bits. Keeps NaN. Of several
-// vectors, one operation after the other for all: one vector alone waits for each result.
+// e^x for -87 ≤ x ≤ 88, two thirds of expV's work: the rounded exponent is read from the sum's own bits. Keeps NaN. Of
+// several vectors, one operation after the other for all: one vector alone waits for each result.
 template <int kCount, class D, class V = hn::Vec<D>>
 HWY_INLINE void expInRange(D d, V (&x)[kCount]) {
 #if HWY_TARGET <= HWY_AVX3
@@ -126,7 +124,7 @@ HWY_INLINE V reciprocalV(D d, V x) {
 #endif
 }
 
-// 1 / (1 + e^-x) of several vectors. Below -88 the value at -88 (6e-39) stands.
+// 1 / (1 + e^-x) of several vectors; below -88 the value at -88 (6e-39).
 template <int kCount, class D, class V = hn::Vec<D>>
 HWY_INLINE void sigmoids(D d, V (&x)[kCount]) {
   const V one = hn::Set(d, 1.0f);
@@ -198,7 +196,7 @@ HWY_INLINE V erfV(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
 
-// log with the ends that the library's polynomial leaves open: 0, negative, inf, NaN.
+// log, also of the arguments that Highway's polynomial leaves undefined: 0, negative numbers, inf, NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V logV(D d, V x) {
   const V inf = hn::Set(d, std::numeric_limits<float>::infinity());
@@ -209,8 +207,8 @@ HWY_INLINE V logV(D d, V x) {
   return hn::IfThenElse(hn::Or(hn::Eq(x, inf), hn::IsNaN(x)), x, y);
 }
 
-// erf as t · P(t²) / Q(t²), half of erfV's work at up to 6 ulp (with fused multiply-add): enough where 1 is added. Fitted by least squares, reweighted
-// until the relative error was level (Lawson 1961), over |t| ≤ 3.9; beyond, ±1.
+// erf as t · P(t²) / Q(t²), half of erfV's work at up to 6 ulp (with fused multiply-add): enough where 1 is added.
+// Fitted by least squares, reweighted until the relative error was level (Lawson 1961), over |t| ≤ 3.9; beyond, ±1.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V erfNearV(D d, V x) {
   const V end = hn::Set(d, 3.9f), one = hn::Set(d, 1.0f);
@@ -273,8 +271,7 @@ HWY_INLINE V softplusV(D d, V x, float beta, float threshold) {
   return hn::IfThenElse(hn::Gt(z, hn::Set(d, threshold)), x, y);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/op/kernel.h"
 #include "kernels/common/bf16.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
 #include "kernels/copy/value_conversion.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -118,14 +118,14 @@ class CastOp final : public PreparedOp {
       const char* const in = static_cast<const char*>(from) + at(src[0], i);
       char* const out = static_cast<char*>(to) + at(dst[0], i);
       if (src[0].dtype == DType::kF16) {
-        conversion.widen(DType::kF16, in, floats, 0, count);
+        conversion.upconvert(DType::kF16, in, floats, 0, count);
       } else {
         cast(in, floats, 0, count);
       }
       if (dst[0].dtype != DType::kF16) {
         cast(floats, out, 0, count);
       } else {
-        conversion.narrow(DType::kF16, floats, out, 0, count);
+        conversion.downconvert(DType::kF16, floats, out, 0, count);
       }
     }
   }
@@ -155,7 +155,8 @@ class CastCopy final : public Kernel {
   }
 
  private:
-  // A planner's reorder asks for one layout exactly; a cast of the graph keeps the source's. Absent: not here.
+  // The layout of the result: a planner's reorder asks for one exactly, a cast of the graph keeps the source's. Absent
+  // if this kernel cannot write it.
   static TensorDesc layoutOf(const PrepareArgs& args) {
     const TensorDesc& x = args.src[0];
     if (args.spec.kind == OpKind::kReorder) {

@@ -4,9 +4,9 @@
 // Declines: dtype.
 #include <algorithm>
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
 #include "kernels/copy/strided_copy.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -78,7 +78,7 @@ class ConcatCopy final : public Kernel {
     op->threads = args.target.threads;
     std::int64_t begin = 0;
     for (const TensorDesc& x : args.src) {
-      // Strided sources are read where they lie; only another block needs a reorder first.
+      // Strided sources are read in place; only sources of another block are reordered first.
       const TensorDesc from = x.block == dst.block ? x : laidOutLike(like, x.dtype, x.dims);
       TensorDesc place = dst;
       place.dims = x.dims;

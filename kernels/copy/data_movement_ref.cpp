@@ -95,6 +95,10 @@ void refGatherElements(const RefCall& call) {
   });
 }
 
+void refCopy(const RefCall& call) {
+  std::copy(call.src[0].data, call.src[0].data + call.src[0].dims.count(), call.dst[0].data);
+}
+
 void refScatterElements(const RefCall& call) {
   const RefTensor &x = call.src[0], &index = call.src[1], &updates = call.src[2], &y = call.dst[0];
   const int axis = wrappedAxis(call.spec.intOr("axis", 0), x.dims.rank);
@@ -124,10 +128,6 @@ void refPad(const RefCall& call) {
     }
     y(at) = outside && mode == "constant" ? call.spec.floatOr("value", 0) : x(from);
   });
-}
-
-void refCopy(const RefCall& call) {
-  std::copy(call.src[0].data, call.src[0].data + call.src[0].dims.count(), call.dst[0].data);
 }
 
 void refPermute(const RefCall& call) {

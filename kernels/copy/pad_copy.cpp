@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/op/kernel.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
 
-// One dimension of the result: where its positions come from.
+// The source of each position along one axis of the result.
 struct PadAxis {
   std::int64_t size = 1;           // of the result
   std::vector<std::int64_t> from;  // element offset in the source; kOutside: the number
@@ -96,7 +96,7 @@ class PadCopy final : public Kernel {
     const TensorDesc& y = op->dst[0];
     const std::vector<std::int64_t> begin = args.spec.ints("begin");
     const std::string mode = args.spec.stringOr("mode", "constant");
-    std::vector<int> order;  // by the result's memory
+    std::vector<int> order;  // of axes, by strides of the result
     for (int axis = 0; axis < y.dims.rank; ++axis) order.push_back(axis);
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return y.strides[a] > y.strides[b]; });
     for (const int axis : order) {

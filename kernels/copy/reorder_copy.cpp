@@ -3,9 +3,9 @@
 //
 // Declines: dtype (casts), post-ops, layout (different blocks), transposed (no runs; oneDNN's generated code is
 // faster where it knows the type).
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
 #include "kernels/copy/strided_copy.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -1,3 +1,4 @@
+// See strided_copy.h.
 #include "kernels/copy/strided_copy.h"
 
 #include <cstring>
@@ -14,7 +15,7 @@ void copyElements(const T* src, std::int64_t src_stride, T* dst, std::int64_t ds
 
 }  // namespace
 
-// Short runs are copied by whole vectors in line; memcpy's call costs as much as such a run.
+// Short runs are copied by vectors without a call: a call of memcpy costs as much as such a run.
 inline void copyRun(const char* src, char* dst, std::size_t bytes) {
   constexpr std::size_t kPiece = 64, kShort = 1024;
   if (bytes > kShort || bytes % kPiece != 0) {
@@ -28,7 +29,7 @@ void StridedCopy::copy(const char* src, char* dst, std::int64_t begin, std::int6
   const int last = nest.loops() - 1;
   const std::int64_t inner = nest.size[last], to = nest.stride[0][last], from = nest.stride[1][last];
   const std::int64_t bytes = static_cast<std::int64_t>(element);
-  // Positions of the outer loops, counted on instead of divided out again for each run.
+  // Positions of the outer loops, incremented from run to run: divisions for each run would cost more.
   std::int64_t at[kMaxRank + 2] = {};
   std::int64_t out_offset = 0, in_offset = 0;
   std::int64_t rest = begin;
@@ -81,7 +82,7 @@ bool makeStridedCopy(const TensorDesc& src, const TensorDesc& dst, StridedCopy* 
   copy->element = elementBytes(dst.dtype);
   copy->run = contiguous ? copy->nest.size[last] : 1;
   if (last == 0 && copy->run > 1) {
-    // One run: cut it so that threads can share it.
+    // A single run is cut so that threads can share it.
     constexpr std::int64_t kPiece = 4096;
     const std::int64_t whole = copy->run;
     if (whole % kPiece == 0 && whole > kPiece) {

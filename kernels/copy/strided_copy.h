@@ -12,14 +12,14 @@ struct StridedCopy {
   std::int64_t positions = 0;  // runs in all
   std::int64_t grain = 1;
 
-  // Runs [begin, end).
+  // Copies runs [begin, end).
   void copy(const char* src, char* dst, std::int64_t begin, std::int64_t end) const;
 
  private:
   void copySpread(const char* in, std::int64_t from, char* out, std::int64_t to, std::int64_t count) const;
 };
 
-// False when the layouts cannot be walked together (different channel blocks). dims must agree.
+// False if the layouts cannot be walked together (different channel blocks). The dims must be equal.
 bool makeStridedCopy(const TensorDesc& src, const TensorDesc& dst, StridedCopy* copy);
 
 }  // namespace ipex_studio

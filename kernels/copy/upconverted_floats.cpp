@@ -1,16 +1,17 @@
-// Products of BF16 or FP16 by the kernel for FP32: operands are upconverted, constants once, others at each execution, and the
-// result is rounded where it is narrow. For FP16 where CPU or library have none of it, and for BF16 where they cannot even
-// emulate it: slower than FP32 throughout, and the same numbers as native code gives but for the order of sums.
+// Products of BF16 or FP16 by the kernel for FP32: operands are upconverted, constants once, others at each execution,
+// and the result is rounded where it is a low-precision float. For FP16 if CPU or library do not have it, and for BF16
+// if they do not even emulate it: slower than FP32 throughout, and the same numbers as native code gives but for the
+// order of sums.
 //
-// Declines: dtype (no low-precision float, or no product of floats), native (BF16 that the CPU multiplies), groups (of narrow
-// weights), too-many-operands, and what the kernel for FP32 declines.
+// Declines: dtype (no low-precision float, or no product of floats), native (BF16 that the CPU multiplies), groups (of
+// low-precision weights), too-many-operands, and what the kernel for FP32 declines.
 #include <fmt/format.h>
 
 #include "core/op/low_precision_floats.h"
 #include "core/runtime/machine_facts.h"
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/copy/upconverted_op.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -44,7 +45,8 @@ class UpconvertedFloats final : public Kernel {
     if (!wide) return nullptr;
     auto op = std::make_unique<UpconvertedOp>(std::move(wide), args);
     op->implementation = op->wide->implementation;
-    // A constant that the kernel for FP32 packed is not read; one that lies as it wants is read upconverted.
+    // A constant that the kernel for FP32 packed is not read again; one that has the layout it wants is read
+    // upconverted.
     for (std::size_t s = 0; s < args.src.size(); ++s) {
       if (!constants[s] || op->packed[s] || !op->src[s].sameLayout(args.src[s])) continue;
       op->constants[s] = std::move(constants[s]);
@@ -61,7 +63,7 @@ class UpconvertedFloats final : public Kernel {
     const std::string form = fmt::format("f32 of {} {}", dtypeName(desc.dtype), count);
     return args.weights->getOrPack(
         args.constant[s], form, static_cast<std::size_t>(count) * sizeof(float),
-        [&](void* wide) { conversion.widen(desc.dtype, args.constant[s], static_cast<float*>(wide), 0, count); });
+        [&](void* wide) { conversion.upconvert(desc.dtype, args.constant[s], static_cast<float*>(wide), 0, count); });
   }
 
   static PrepareArgs inFloats(const PrepareArgs& args) {
@@ -71,7 +73,7 @@ class UpconvertedFloats final : public Kernel {
       if (isLowPrecisionFloat(changed.src[s].dtype)) changed.src[s].dtype = DType::kF32;
     }
     changed.dst[0].dtype = DType::kF32;
-    changed.src_dies.assign(changed.src.size(), false);  // what is upconverted lies elsewhere
+    changed.src_dies.assign(changed.src.size(), false);  // upconverted copies do not die with their sources
     return changed;
   }
 
@@ -81,6 +83,8 @@ class UpconvertedFloats final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeUpconvertedFloats(const Kernel* wide) { return std::make_unique<UpconvertedFloats>(wide); }
+std::unique_ptr<Kernel> makeUpconvertedFloats(const KernelParts& parts) {
+  return std::make_unique<UpconvertedFloats>(parts.first);
+}
 
 }  // namespace ipex_studio

@@ -31,10 +31,10 @@ class UpconvertedOp final : public PreparedOp {
   const std::unique_ptr<PreparedOp> wide;
   std::vector<WeightCache::Packed> constants;  // per source: upconverted when this was prepared, or null
 
-  // To be called once it is known which sources are packed.
+  // Sets the scratch memory; called once it is known which sources are packed.
   void setScratch() {
-    scratch_bytes = wide->scratch_bytes + (narrows() ? lines(wide->dst[0]) : 0);
-    for (std::size_t s = 0; s < src.size(); ++s) scratch_bytes += widens(s) ? lines(wide->src[s]) : 0;
+    scratch_bytes = wide->scratch_bytes + (downconverts() ? lines(wide->dst[0]) : 0);
+    for (std::size_t s = 0; s < src.size(); ++s) scratch_bytes += upconverts(s) ? lines(wide->src[s]) : 0;
   }
 
   std::unique_ptr<ExecState> newState() const override { return wide->newState(); }
@@ -45,21 +45,21 @@ class UpconvertedOp final : public PreparedOp {
     char* free = static_cast<char*>(scratch);
     for (std::size_t s = 0; s < src.size(); ++s) {
       sources[s] = constants[s] ? constants[s]->data() : from[s];
-      if (!widens(s)) continue;
+      if (!upconverts(s)) continue;
       auto* const floats = reinterpret_cast<float*>(free);
       free += lines(wide->src[s]);
       parallelFor(elements(src[s]), kGrain, threads_, [&](std::int64_t begin, std::int64_t end, int) {
-        conversion_.widen(src[s].dtype, from[s], floats, begin, end);
+        conversion_.upconvert(src[s].dtype, from[s], floats, begin, end);
       });
       sources[s] = floats;
     }
     auto* const floats = reinterpret_cast<float*>(free);
-    void* const result = narrows() ? floats : to[0];
-    if (narrows()) free += lines(wide->dst[0]);
+    void* const result = downconverts() ? floats : to[0];
+    if (downconverts()) free += lines(wide->dst[0]);
     wide->execute(state, sources, &result, free);
-    if (!narrows()) return;
+    if (!downconverts()) return;
     parallelFor(elements(dst[0]), kGrain, threads_, [&](std::int64_t begin, std::int64_t end, int) {
-      conversion_.narrow(dst[0].dtype, floats, to[0], begin, end);
+      conversion_.downconvert(dst[0].dtype, floats, to[0], begin, end);
     });
   }
 
@@ -68,10 +68,10 @@ class UpconvertedOp final : public PreparedOp {
   }
 
  private:
-  // Whole cache lines.
+  // Size of the tensor in bytes, rounded up to whole cache lines.
   static std::size_t lines(const TensorDesc& desc) { return (desc.bytes() + 63) / 64 * 64; }
-  bool widens(std::size_t s) const { return !packed[s] && src[s].dtype != wide->src[s].dtype; }
-  bool narrows() const { return dst[0].dtype != wide->dst[0].dtype; }
+  bool upconverts(std::size_t s) const { return !packed[s] && src[s].dtype != wide->src[s].dtype; }
+  bool downconverts() const { return dst[0].dtype != wide->dst[0].dtype; }
 
   ValueConversion conversion_;
   std::int32_t threads_;

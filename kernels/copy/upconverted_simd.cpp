@@ -1,47 +1,42 @@
 // Operations on u8 and s8 by the kernel for FP32: the integers are upconverted, computed with, and rounded back where the
-// result is narrow. For operations that a network does few of (global pools, uneven windows, enlarged images, borders).
+// result has 8 bits. For operations that a network does few of (global pools, uneven windows, enlarged images, borders).
 //
 // Declines: dtype (not one source of u8 or s8), post-ops, and what the kernel for FP32 declines.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/copy/upconverted_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include "kernels/common/byte_convert-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-// Elements [begin, end).
-void widenRange(DType dtype, const void* from, float* to, std::int64_t begin, std::int64_t end) {
+// Converts elements [begin, end).
+void upconvertRange(DType dtype, const void* from, float* to, std::int64_t begin, std::int64_t end) {
   const auto element = static_cast<std::int64_t>(elementBytes(dtype));
-  widenValues(dtype, static_cast<const char*>(from) + begin * element, to + begin,
-              static_cast<std::size_t>(end - begin));
+  upconvertValues(dtype, static_cast<const char*>(from) + begin * element, to + begin,
+                  static_cast<std::size_t>(end - begin));
 }
 
-void narrowRange(DType dtype, const float* from, void* to, std::int64_t begin, std::int64_t end) {
+void downconvertRange(DType dtype, const float* from, void* to, std::int64_t begin, std::int64_t end) {
   const auto element = static_cast<std::int64_t>(elementBytes(dtype));
-  narrowValues(dtype, from + begin, static_cast<char*>(to) + begin * element, static_cast<std::size_t>(end - begin));
+  downconvertValues(dtype, from + begin, static_cast<char*>(to) + begin * element,
+                    static_cast<std::size_t>(end - begin));
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/requantization.h"
 #include "kernels/copy/upconverted_op.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
 
-HWY_EXPORT(widenRange);
-HWY_EXPORT(narrowRange);
+HWY_EXPORT(upconvertRange);
+HWY_EXPORT(downconvertRange);
 
 class Upconverted final : public Kernel {
  public:
@@ -50,9 +45,9 @@ class Upconverted final : public Kernel {
   const char* name() const override { return name_.c_str(); }
 
   Verdict supports(const PrepareArgs& args) const override {
-    const bool narrow_source = args.src.size() == 1 && isByte(args.src[0].dtype);
+    const bool byte_source = args.src.size() == 1 && isByte(args.src[0].dtype);
     const DType result = args.dst[0].dtype;
-    if (!narrow_source || (!isByte(result) && result != DType::kF32)) return Verdict::no("dtype");
+    if (!byte_source || (!isByte(result) && result != DType::kF32)) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     return wide_->supports(inFloats(args));
   }
@@ -82,10 +77,10 @@ class Upconverted final : public Kernel {
 }  // namespace
 
 ValueConversion valueConversion(const std::string& isa) {
-  return {IPEX_SELECT_TARGET(widenRange, isa), IPEX_SELECT_TARGET(narrowRange, isa)};
+  return {IPEX_SELECT_TARGET(upconvertRange, isa), IPEX_SELECT_TARGET(downconvertRange, isa)};
 }
 
-std::unique_ptr<Kernel> makeUpconverted(const Kernel* wide) { return std::make_unique<Upconverted>(wide); }
+std::unique_ptr<Kernel> makeUpconverted(const KernelParts& parts) { return std::make_unique<Upconverted>(parts.first); }
 
 }  // namespace ipex_studio
 

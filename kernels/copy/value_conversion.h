@@ -8,10 +8,11 @@
 
 namespace ipex_studio {
 
-// Elements [begin, end) of tensors whose data begin at `from` and `to`. Narrowing rounds to nearest even; bytes saturate.
+// Conversion of elements [begin, end) of tensors whose data begin at `from` and `to`. Downconversion rounds to nearest
+// even; bytes saturate.
 struct ValueConversion {
-  void (*widen)(DType dtype, const void* from, float* to, std::int64_t begin, std::int64_t end) = nullptr;
-  void (*narrow)(DType dtype, const float* from, void* to, std::int64_t begin, std::int64_t end) = nullptr;
+  void (*upconvert)(DType dtype, const void* from, float* to, std::int64_t begin, std::int64_t end) = nullptr;
+  void (*downconvert)(DType dtype, const float* from, void* to, std::int64_t begin, std::int64_t end) = nullptr;
 };
 ValueConversion valueConversion(const std::string& isa);
 

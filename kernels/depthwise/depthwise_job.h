@@ -9,7 +9,7 @@
 
 namespace ipex_studio {
 
-// Pixels that the code is generated for: their sums stay in registers.
+// Most pixels of a strip: their sums stay in registers.
 constexpr std::int64_t kDepthwisePixels = 8;
 // Lanes of the widest vector.
 constexpr std::int64_t kDepthwiseLanes = 16;
@@ -30,7 +30,7 @@ struct DepthwiseJob {
   std::vector<GemmOperand> operands;
   PointwiseApply pointwise = nullptr;
 
-  // Working memory of a thread: as many lines as a window is high, and where its lines of taps lie.
+  // Working memory of a thread: a ring of as many lines as a window is high, and the addresses of a window's lines.
   std::int64_t ring_lines = 1, ring_width = 1;
   std::int64_t ringFloats() const { return ring_lines * ring_width * kDepthwiseLanes; }
   std::int64_t scratchFloats() const { return (ringFloats() + 2 * kernel[0] + 15) / 16 * 16; }
@@ -83,7 +83,8 @@ struct DepthwiseStripRuns {
 
 // --- planning (depthwise_plan.cpp) ---------------------------------------------------------------------------------
 
-// Images of `x` channels-last, weights [C, 1, k…] and what `spec` says of windows: sizes, strides and the ring.
+// Sets sizes, strides and the ring of `job` from channels-last images `x`, weights [C, 1, k…] and the windows of
+// `spec`.
 void describeWindow(const OpSpec& spec, const TensorDesc& x, const Dims& weights, const Dims& dst, DepthwiseJob* job);
 
 struct DepthwiseWeights {
@@ -95,11 +96,11 @@ struct DepthwiseSources {
   std::size_t weights, bias;
 };
 
-// The bias, one value per channel; where it is absent zeros, kept beside the weights.
+// The bias, one value per channel; if absent, zeros that the cache keeps under the key of the weights.
 WeightCache::Packed packChannels(const DepthwiseSources& at, const PrepareArgs& args, std::int64_t channels,
                                  std::vector<bool>* packed);
 
-// Both as DepthwiseJob reads them; marks them as packed.
+// Weights and bias as DepthwiseJob reads them; marks them as packed.
 DepthwiseWeights packDepthwise(const DepthwiseSources& at, const PrepareArgs& args, const DepthwiseJob& job,
                                std::vector<bool>* packed);
 

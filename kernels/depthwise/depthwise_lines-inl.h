@@ -1,12 +1,12 @@
 // Depthwise convolutions line by line, once per Highway target: the lines that windows reach lie in a ring of as many as
-// a window is high, with their padding, densely and for one vector of channels. Where they come from is for `Lines` to
-// say:
+// a window is high, with their padding, densely and for one vector of channels. `Lines` makes them:
 //
-//   template <class D> void make(const DepthwisePlace& place, std::int64_t line, std::int64_t begin, std::int64_t end, float* to)
+//   template <class D>
+//   void make(const DepthwisePlace& place, std::int64_t line, std::int64_t begin, std::int64_t end, float* to)
+//   static constexpr bool kWidest  // true if lines are computed rather than copied
 //
-//   static constexpr bool kWidest: are they computed, rather than copied?
-//
-// make() writes pixels [begin, end) of a line of the image for the vector of channels at `place`, one vector after the other.
+// make() writes pixels [begin, end) of a line of the image for the vector of channels at `place`, one vector after the
+// other.
 #if defined(IPEX_KERNELS_DEPTHWISE_LINES_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_DEPTHWISE_LINES_INL_H
 #undef IPEX_KERNELS_DEPTHWISE_LINES_INL_H
@@ -14,16 +14,14 @@
 #define IPEX_KERNELS_DEPTHWISE_LINES_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 
+#include "kernels/common/simd-inl.h"
 #include "kernels/depthwise/depthwise_job.h"
 #include "kernels/depthwise/depthwise_strip-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // The lines of one vector of channels that windows of the current line reach.
 template <class Lines>
@@ -39,11 +37,11 @@ class LineRing {
     std::fill(memory_, memory_ + job_.ring_lines * job_.ring_width * kLanes, 0.0f);
   }
 
-  // Makes lines up to and with `last`.
+  // Makes lines up to and including `last`.
   template <class D>
   HWY_INLINE void fill(const DepthwisePlace& place, std::int64_t last) {
     constexpr std::int64_t kLanes = hn::MaxLanes(D());
-    // A line's end that no window reaches is left out.
+    // The end of a line that no window reaches is not made.
     const std::int64_t begin = std::max<std::int64_t>(0, -job_.padding[1]);
     const std::int64_t end = std::min(job_.in[1], job_.ring_width - job_.padding[1]);
     for (; next_ <= last && next_ < job_.in[0]; ++next_) {
@@ -66,7 +64,8 @@ class LineRing {
   std::int64_t next_ = 0;
 };
 
-// Lines [begin, end) of the result for the vector of channels at place.channel. `taps`: memory for where lines lie.
+// Computes lines [begin, end) of the result for the vector of channels at place.channel. `taps`: memory for the
+// addresses of a window's lines.
 template <class D, class Lines>
 void runLines(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t begin, std::int64_t end,
               DepthwisePlace place, LineRing<Lines>* ring, const float** taps) {
@@ -93,7 +92,7 @@ void runLines(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t b
     for (; tap < job.kernel[0] && first + tap * job.dilation[0] < job.in[0]; ++tap) {
       taps[strip.line_count++] = ring->template at<D>(first + tap * job.dilation[0]);
     }
-    // Strips of nearly equal width: first the narrower ones.
+    // Strips of nearly equal width, the narrower ones first.
     const std::int64_t narrow = width / strips, wide_count = width - narrow * strips;
     strip.offset = 0;
     place.pixel = line * width;
@@ -114,7 +113,7 @@ void runVectors(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t
   }
 }
 
-// Units [begin, end) of the job's work.
+// Computes units [begin, end) of the job.
 template <class Lines>
 void runUnits(const DepthwiseJob& job, const DepthwiseCall& call, const Lines& lines, float* scratch,
               std::int64_t begin, std::int64_t end) {
@@ -128,7 +127,7 @@ void runUnits(const DepthwiseJob& job, const DepthwiseCall& call, const Lines& l
     place.channel = piece * job.piece;
     const std::int64_t channel_end = std::min(job.channels, place.channel + job.piece);
     const std::int64_t line_begin = job.out[0] * band / job.bands, line_end = job.out[0] * (band + 1) / job.bands;
-    // Vectors of 16 only where they lie in cache lines, or where making them costs more than that.
+    // Vectors of 16 pay only if they do not cross cache lines, or if making the lines costs more than crossing.
     if (Lines::kWidest || hn::MaxLanes(Full()) < 16 || job.channels % 16 == 0) {
       runVectors<Full>(job, call, line_begin, line_end, &place, channel_end, &ring, taps);
     }
@@ -138,8 +137,7 @@ void runUnits(const DepthwiseJob& job, const DepthwiseCall& call, const Lines& l
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

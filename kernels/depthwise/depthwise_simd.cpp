@@ -7,12 +7,8 @@
 //
 // Declines: dtype, rank, empty, not-depthwise, blocked-weights, weights-not-constant, bias-not-constant,
 // post-ops (operands that broadcast along one of the spatial axes only).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/depthwise/depthwise_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 
@@ -20,8 +16,7 @@
 #include "kernels/depthwise/depthwise_lines-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Lines of an image that lies in memory.
 struct CopiedLines {
@@ -44,14 +39,13 @@ void runDepthwise(const DepthwiseJob& job, const DepthwiseCall& call, float* scr
   runUnits(job, call, CopiedLines{job, call.x}, scratch, begin, end);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -137,7 +131,7 @@ class DepthwiseSimd final : public Kernel {
     constexpr std::int64_t kWidest = 16;
     job.piece = kWidest;
     job.pieces = (job.channels + job.piece - 1) / job.piece;
-    // Few pieces: lines are shared out too, so that threads have equal parts.
+    // With few pieces lines are divided, too, so that threads have equal parts.
     const std::int64_t wanted = threads == 1 ? 1 : 4 * threads;
     job.bands = std::clamp<std::int64_t>(wanted / (job.images * job.pieces), 1, job.out[0]);
     op->threads = threads;

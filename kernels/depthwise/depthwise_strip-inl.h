@@ -6,17 +6,13 @@
 #define IPEX_KERNELS_DEPTHWISE_STRIP_INL_H
 #endif
 
-#include <hwy/highway.h>
-
+#include "kernels/common/simd-inl.h"
 #include "kernels/depthwise/depthwise_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-// Code for whole windows of the job's taps, for vectors of so many channels: 1, 4, 8 or 16, up to what the target has.
+// Code for whole windows of the job's taps and vectors of `lanes` channels: 1, 4, 8 or 16, up to what the target has.
 // Compiled once, in depthwise_strip.cpp, for all kernels that slide windows over lines.
 const DepthwiseStripRuns& stripRuns(const DepthwiseJob& job, std::int64_t lanes);
 
@@ -31,8 +27,7 @@ HWY_INLINE V activate(D d, const Job& job, V v) {
   return hn::Min(hn::Set(d, job.high), hn::Max(hn::Set(d, job.low), v));
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

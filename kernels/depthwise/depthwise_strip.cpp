@@ -1,19 +1,15 @@
 // The innermost part of depthwise convolutions: sums of neighbouring pixels for one vector of channels over copied lines.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/depthwise/depthwise_strip.cpp"
-#include "kernels/common/highway_targets.h"
+#include "kernels/common/simd-inl.h"
 
-// highway_targets.h comes first.
 #include <hwy/cache_control.h>
-#include <hwy/highway.h>
 
 #include <cstring>
 
 #include "kernels/depthwise/depthwise_strip-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 namespace {
 
 // Any number of taps: each multiplication loads its value.
@@ -50,7 +46,7 @@ HWY_INLINE void addTaps(D d, const DepthwiseStrip& strip, V (&sum)[kPixels]) {
   }
 }
 
-// The rest of the chain over `pixels` × `lanes` values side by side; `pixel` is the first one's number in the image.
+// Runs the rest of the chain over `pixels` × `lanes` contiguous values; `pixel` is the first one's number in the image.
 void runTail(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t image, std::int64_t pixel,
              std::int64_t pixels, std::int64_t channel, std::int64_t lanes, float* values) {
   float operand[kDepthwisePixels * hn::MaxLanes(hn::ScalableTag<float>())];
@@ -88,7 +84,7 @@ void runStrips(const DepthwiseJob& job, const DepthwiseCall& call, DepthwiseStri
       job.addend >= 0 ? static_cast<const float*>(call.src[job.operands[job.addend].src]) : nullptr;
   for (std::int64_t s = 0; s < count; ++s, strip.offset += kPixels * strip.pixel_step, begin += kPixels * channels) {
     float* const y = call.dst + begin;
-    // The result's lines arrive while the sums are made.
+    // Prefetches the result's lines while the sums are made.
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) hwy::Prefetch(y + p * channels);
     V sum[kPixels];
@@ -151,6 +147,5 @@ const DepthwiseStripRuns& stripRuns(const DepthwiseJob& job, std::int64_t lanes)
   return runsFor<hn::CappedTag<float, 1>>(job);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

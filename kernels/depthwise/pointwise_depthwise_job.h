@@ -1,5 +1,5 @@
-// A 1x1 convolution and the depthwise convolution that reads it: what pointwise_depthwise_simd.cpp hands to the code of one
-// instruction set.
+// A 1x1 convolution and the depthwise convolution that reads it: what pointwise_depthwise_simd.cpp hands to the code of
+// one instruction set.
 #pragma once
 
 #include <cstdint>

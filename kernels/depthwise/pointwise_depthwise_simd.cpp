@@ -6,13 +6,10 @@
 //
 // Declines: dtype, rank, empty, not-expanding, not-depthwise, dilation, blocked-weights, weights-not-constant,
 // bias-not-constant, post-ops (those on two tensors).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/depthwise/pointwise_depthwise_simd.cpp"
-#include "kernels/common/highway_targets.h"
+#include "kernels/common/simd-inl.h"
 
-// highway_targets.h comes first.
 #include <hwy/cache_control.h>
-#include <hwy/highway.h>
 
 #include <algorithm>
 
@@ -20,8 +17,7 @@
 #include "kernels/depthwise/pointwise_depthwise_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Pixels whose sums for one vector of channels stay in registers.
 constexpr int kExpandPixels = HWY_TARGET <= HWY_AVX3 ? 14 : 12;
@@ -81,7 +77,7 @@ constexpr ExpandRuns makeExpandRuns() {
   return runs;
 }
 
-// Lines of the expanded image, computed where the ring wants them.
+// Lines of the expanded image, computed straight into the ring.
 struct ExpandedLines {
   const PointwiseDepthwiseJob& job;
   const PointwiseDepthwiseCall& call;
@@ -99,13 +95,13 @@ struct ExpandedLines {
     const float* const bias = call.bias + place.channel;
     const std::int64_t width = end - begin;
     if (width <= 0) return;
-    // The next vector's weights arrive meanwhile, a share of them with each line.
+    // Prefetches the next vector's weights, a share of them with each line.
     const float* const next = call.weights + (place.channel / kExpandBlock + 1) * kExpandBlock * job.depth;
     if (place.channel + kExpandBlock < image.channels) {
       for (std::int64_t k = job.depth * line / image.in[0]; k < job.depth * (line + 1) / image.in[0]; ++k)
         hwy::Prefetch(next + k * kExpandBlock);
     }
-    // Strips of nearly equal width: first the narrower ones.
+    // Strips of nearly equal width, the narrower ones first.
     const std::int64_t strips = (width + kExpandPixels - 1) / kExpandPixels, narrow = width / strips,
                        wide_count = width - narrow * strips;
     const std::int64_t turn = narrow * (strips - wide_count);
@@ -124,8 +120,7 @@ void runPointwiseDepthwise(const PointwiseDepthwiseJob& job, const PointwiseDept
   runUnits(job.depthwise, call.depthwise, ExpandedLines{job, call}, scratch, begin, end);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -134,8 +129,8 @@ HWY_AFTER_NAMESPACE();
 
 #include <limits>
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -18,7 +18,7 @@ struct RowRange {
   double zero = 0, scale = 1;
 };
 
-// A row as the integers of u8 that stand for it.
+// Replaces a row by the u8 integers that represent it; returns their scale and zero.
 RowRange roundRow(double* x, std::int64_t count) {
   double low = 0, high = 0;
   for (std::int64_t k = 0; k < count; ++k) {

@@ -8,7 +8,7 @@
 // axes only).
 #include <algorithm>
 
-#include "kernels/factories.h"
+#include "core/op/kernel.h"
 #include "kernels/gemm/packed_gemm.h"
 
 namespace ipex_studio {

@@ -1,5 +1,5 @@
-// Makes rows of packed matrix products readable: in place, from a copy of the image's lines with their padding, or gathered
-// row after row. Values are words of 32 bits, moved as they are: floats, or four bytes.
+// Makes rows of packed matrix products readable: in place, from a copy of the image's lines with their padding, or
+// gathered row after row. Values have 32 bits and are moved as they are: floats, or four bytes.
 #if defined(IPEX_KERNELS_GEMM_ROWS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_GEMM_ROWS_INL_H
 #undef IPEX_KERNELS_GEMM_ROWS_INL_H
@@ -7,18 +7,13 @@
 #define IPEX_KERNELS_GEMM_ROWS_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 
+#include "kernels/common/simd-inl.h"
 #include "kernels/gemm/packed_gemm.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Writes `count` values and possibly zeros up to a full vector's end.
 HWY_INLINE void copyValues(const float* from, float* to, std::int64_t count) {
@@ -34,7 +29,8 @@ HWY_INLINE void copyValues(const float* from, float* to, std::int64_t count) {
 #endif
 }
 
-// One line of an image from pixel `first` on: `width` pixels of `run` values, `outside` outside [0, size). Returns its end.
+// Copies one line of an image from pixel `first` on: `width` pixels of `run` values, `outside` for pixels outside [0,
+// size). Returns the end of the copy.
 HWY_INLINE float* copyLine(const float* line, std::int64_t x_stride, std::int64_t size, std::int64_t first,
                            std::int64_t step, std::int64_t width, std::int64_t run, std::int64_t pixel_stride,
                            float outside, float* to) {
@@ -54,7 +50,8 @@ HWY_INLINE float* copyLine(const float* line, std::int64_t x_stride, std::int64_
   return to + after * pixel_stride;
 }
 
-// All lines that the windows of result lines [line, line + lines) of plane `plane` of one image reach, with padding.
+// Copies all lines that the windows of result lines [line, line + lines) of plane `plane` of one image reach, with
+// padding.
 inline void copyWindow(const GemmJob& job, const float* image, std::int64_t plane, std::int64_t line,
                        std::int64_t lines, float* to) {
   const GemmRows& rows = job.rows;
@@ -82,7 +79,7 @@ inline void copyWindow(const GemmJob& job, const float* image, std::int64_t plan
   }
 }
 
-// The window of one pixel whose first tap is at `first`, all taps `run` values each.
+// Copies the window of one pixel, whose first tap is at `first`; each tap has `run` values.
 HWY_INLINE float* gatherWindow(const GemmRows& rows, const float* image, const std::int64_t* first, std::int64_t run,
                                float outside, float* to) {
   for (std::int64_t z = 0; z < rows.kernel[0]; ++z) {
@@ -101,13 +98,13 @@ HWY_INLINE float* gatherWindow(const GemmRows& rows, const float* image, const s
   return to;
 }
 
-// Rows [begin, begin + count) of the groups [first_group, last_group] side by side.
+// Gathers rows [begin, begin + count) of the groups [first_group, last_group] side by side.
 inline void gatherRows(const GemmJob& job, const float* x, std::int64_t begin, std::int64_t count,
                        std::int64_t first_group, std::int64_t last_group, float* to) {
   const GemmRows& rows = job.rows;
   const std::int64_t planes = rows.channels_innermost ? 1 : rows.channels;
   const std::int64_t run = rows.channels_innermost ? rows.channels : 1;
-  // The first row's place, then step by step.
+  // The place of the first row, then of each next one.
   std::int64_t at[3], pixel = begin % rows.pixels();
   const float* image = x + begin / rows.pixels() * rows.image_stride;
   for (int axis = 2; axis >= 0; --axis) {
@@ -154,8 +151,7 @@ inline const float* rowsAt(const GemmJob& job, const float* x, std::int64_t row,
          line % rows.out[1] * rows.stride[1] * rows.x_stride[1] + first_group * job.group_stride;
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

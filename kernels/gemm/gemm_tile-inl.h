@@ -9,15 +9,12 @@
 #endif
 
 #include <hwy/cache_control.h>
-#include <hwy/highway.h>
 
+#include "kernels/common/simd-inl.h"
 #include "kernels/gemm/packed_gemm.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace ipex_studio::HWY_NAMESPACE {
 
 template <int kRows, int kFull, int kHalf>
 void multiplyTile(const GemmTile& t) {
@@ -35,8 +32,8 @@ void multiplyTile(const GemmTile& t) {
     for (int f = 0; f < kFull; ++f) sum[r][f] = hn::LoadU(d, t.bias + f * kLanes);
     if (kHalf) half_sum[r] = hn::LoadU(h, t.bias + kFull * kLanes);
   }
-  // The result's lines arrive while the sums are made: stores of a tile touch each line once, in no order that the
-  // hardware would guess.
+  // Prefetches the result's lines while the sums are made: a tile's stores touch each line once, in an order that the
+  // hardware does not predict.
   constexpr int kLine = 16;
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
@@ -105,8 +102,7 @@ void multiplyTile(const GemmTile& t) {
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -4,12 +4,8 @@
 // Serves linear layers and 1×1 convolutions of images of one pixel. Post-operations follow as one pointwise pass.
 //
 // Declines: dtype, empty, rows, weights-layout, not-one-pixel, and what the pointwise kernel declines.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm/gemv_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 
@@ -17,12 +13,7 @@
 #include "kernels/gemm/gemv_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Accumulators must fit the registers: 32 with AVX-512, otherwise 16.
 constexpr int streamsFor(int rows) { return rows <= 2 || HWY_TARGET <= HWY_AVX3 ? 4 : 2; }
@@ -78,7 +69,7 @@ void multiplyRows(const GemvJob& job, const float* x, const float* w, const floa
   }
 }
 
-// Columns [begin, end) of y.
+// Computes columns [begin, end) of y.
 void runGemv(const GemvJob& job, const float* x, const float* w, const float* bias, float* y, std::int64_t begin,
              std::int64_t end) {
   switch (job.rows) {
@@ -93,17 +84,16 @@ void runGemv(const GemvJob& job, const float* x, const float* w, const float* bi
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/matrix_rows.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/pointwise_tail.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -205,7 +195,7 @@ class ConvolutionGemvSimd final : public GemvKernel {
     const Verdict operands = supportsOperands(args);
     if (!operands.ok) return operands;
     const Dims &x = args.src[kSrc].dims, &w = args.src[kWeights].dims, &y = args.dst[0].dims;
-    // Padding before the pixel could put the only result beside it.
+    // With padding in front the window of the only result could miss the pixel.
     const std::vector<std::int64_t> padding = args.spec.ints("padding");
     const bool padded = std::any_of(padding.begin(), padding.end(), [](std::int64_t p) { return p != 0; });
     if (padded || args.spec.intOr("groups", 1) != 1 || x.count() != x[0] * x[1] || w.count() != w[0] * w[1] ||
@@ -217,7 +207,7 @@ class ConvolutionGemvSimd final : public GemvKernel {
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     const TensorDesc& x = args.src[kSrc];
-    // Blocks that follow each other are dense channels too; a row may be longer than its channels.
+    // Consecutive blocks are dense channels, too; a row may be longer than its channels.
     const bool dense_channels =
         x.block == 0 ? x.dims[1] == 1 || x.strides[1] == 1 : x.dims[1] <= x.block || x.strides[1] == x.block;
     const TensorDesc read = dense_channels ? x : contiguousDesc(DType::kF32, x.dims);
@@ -227,12 +217,12 @@ class ConvolutionGemvSimd final : public GemvKernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeLinearGemvSimd(const Kernel* pointwise) {
-  return std::make_unique<LinearGemvSimd>(pointwise);
+std::unique_ptr<Kernel> makeLinearGemvSimd(const KernelParts& parts) {
+  return std::make_unique<LinearGemvSimd>(parts.first);
 }
 
-std::unique_ptr<Kernel> makeConvolutionGemvSimd(const Kernel* pointwise) {
-  return std::make_unique<ConvolutionGemvSimd>(pointwise);
+std::unique_ptr<Kernel> makeConvolutionGemvSimd(const KernelParts& parts) {
+  return std::make_unique<ConvolutionGemvSimd>(parts.first);
 }
 
 }  // namespace ipex_studio

@@ -3,8 +3,8 @@
 //
 // Declines: dtype, empty, one-row (linear_gemv_simd sums in more parts), weights-not-constant,
 // bias-not-constant, blocked-weights, post-ops (operands that broadcast along some of the leading dimensions only).
+#include "core/op/kernel.h"
 #include "kernels/common/matrix_rows.h"
-#include "kernels/factories.h"
 #include "kernels/gemm/packed_gemm.h"
 
 namespace ipex_studio {

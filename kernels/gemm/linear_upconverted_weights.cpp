@@ -1,30 +1,30 @@
 // y = x·wᵀ of FP32 rows and WOQ weights that are numbers, of 8 bits or in groups of 8 or 4 with a scale each: they are
-// upconverted once, while the operation is prepared, then the kernel for FP32 does it. For many rows, where multiplying costs
-// more than reading weights: the plan keeps them in FP32, the model's file does not.
+// upconverted once, while the operation is prepared, then the kernel for FP32 does it. For many rows, where multiplying
+// costs more than reading weights: the plan keeps them in FP32, the model's file does not.
 //
 // Declines: dtype (not these), dynamic, weights-not-constant, few-rows (groups: linear_woq_simd.cpp reads less),
 // weights-not-packed, and what the kernel for FP32 declines.
 #include <fmt/format.h>
 
 #include "core/op/woq_weights.h"
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/matrix_rows.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
 
 constexpr int kThird = 2;
-// Below it reading the weights is all that counts.
+// Below this many rows the time is that of reading the weights.
 constexpr std::int64_t kFewRows = 4;
 
-// Rows of `depth` weights in FP32.
-struct Widening {
+// Conversion of constant weights to rows of `depth` FP32 numbers.
+struct WeightUpconversion {
   TensorDesc w;
   std::int64_t depth = 0, group = 0;  // group 0: no scales
   bool four_bits = false;
 
-  explicit Widening(const PrepareArgs& args)
+  explicit WeightUpconversion(const PrepareArgs& args)
       : w(args.src[kWeights]),
         depth(w.dims[1]),
         group(args.spec.intOr("group", 0)),
@@ -47,7 +47,7 @@ struct Widening {
 
   std::size_t bytes() const { return static_cast<std::size_t>(w.dims[0] * depth) * sizeof(float); }
 
-  void widen(const void* from, const float* scales, void* wide) const {
+  void run(const void* from, const float* scales, void* wide) const {
     auto* to = static_cast<float*>(wide);
     const std::int64_t groups = group == 0 ? 0 : groupCount(depth, group);
     for (std::int64_t row = 0; row < w.dims[0]; ++row) {
@@ -79,11 +79,11 @@ class LinearUpconvertedWeights final : public Kernel {
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
-    const Widening widening(args);
-    const auto* const scales = static_cast<const float*>(widening.group == 0 ? nullptr : args.constant[kThird]);
+    const WeightUpconversion upconversion(args);
+    const auto* const scales = static_cast<const float*>(upconversion.group == 0 ? nullptr : args.constant[kThird]);
     const WeightCache::Packed upconverted =
-        args.weights->getOrPack(args.constant[kWeights], widening.form(), widening.bytes(),
-                                [&](void* wide) { widening.widen(args.constant[kWeights], scales, wide); });
+        args.weights->getOrPack(args.constant[kWeights], upconversion.form(), upconversion.bytes(),
+                                [&](void* wide) { upconversion.run(args.constant[kWeights], scales, wide); });
     auto op = wide_->prepare(inFloats(args, upconverted->data()), reason);
     if (!op) return nullptr;
     if (!op->packed[kWeights]) {
@@ -91,7 +91,7 @@ class LinearUpconvertedWeights final : public Kernel {
       return nullptr;
     }
     op->src[kWeights] = args.src[kWeights];
-    if (widening.group != 0) {
+    if (upconversion.group != 0) {
       op->src[kThird] = args.src[kThird];
       op->packed[kThird] = true;
     }
@@ -100,11 +100,11 @@ class LinearUpconvertedWeights final : public Kernel {
 
  private:
   static PrepareArgs inFloats(const PrepareArgs& args, const void* weights) {
-    const Widening widening(args);
+    const WeightUpconversion upconversion(args);
     PrepareArgs changed = args;
-    changed.src[kWeights] = contiguousDesc(DType::kF32, Dims{widening.w.dims[0], widening.depth});
+    changed.src[kWeights] = contiguousDesc(DType::kF32, Dims{upconversion.w.dims[0], upconversion.depth});
     changed.constant[kWeights] = weights;
-    if (widening.group == 0) return changed;
+    if (upconversion.group == 0) return changed;
     for (const char* name : {"group", "bits", "depth"}) changed.spec.attributes.erase(name);
     changed.src[kThird] = TensorDesc();
     changed.constant[kThird] = nullptr;
@@ -117,8 +117,8 @@ class LinearUpconvertedWeights final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeLinearUpconvertedWeights(const Kernel* wide) {
-  return std::make_unique<LinearUpconvertedWeights>(wide);
+std::unique_ptr<Kernel> makeLinearUpconvertedWeights(const KernelParts& parts) {
+  return std::make_unique<LinearUpconvertedWeights>(parts.first);
 }
 
 }  // namespace ipex_studio

@@ -1,17 +1,13 @@
 // y = x·wᵀ of FP32 or BF16 rows and weights of 8 or 4 bits, with a scale per group of them or per channel in the chain
-// (core/op/woq_weights.h). A few rows read each weight once, straight from the model's own memory, and widen it in
+// (core/op/woq_weights.h). A few rows read each weight once, straight from the model's own memory, and upconvert it in
 // registers: such a product is bound by reading the weights, which are a quarter or an eighth of those in FP32. Of many
-// rows each thread widens some channels at a time into a tile that its cache holds, so no copy in FP32 is kept. w is read
-// as a few long streams, as in gemv_simd.cpp. Sums are in FP32. Post-operations follow as one pointwise pass.
+// rows each thread upconverts some channels at a time into a tile that its cache holds, so no copy in FP32 is kept. w is
+// read as a few long streams, as in gemv_simd.cpp. Sums are in FP32. Post-operations follow as one pointwise pass.
 //
 // Declines: dtype, dynamic, empty, weights-layout, rows (many, of constant weights: upconverted once and for all they are
 // multiplied faster, linear_upconverted_weights.cpp), and what the pointwise kernel declines.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm/linear_woq_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cstring>
@@ -21,62 +17,58 @@
 #include "kernels/gemm/linear_woq_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using NarrowF32 = hn::ScalableTag<float>;
-using NarrowVector = hn::Vec<NarrowF32>;
-using NarrowIndices = hn::Vec<hn::RebindToUnsigned<NarrowF32>>;
+using VU = hn::Vec<hn::RebindToUnsigned<F32>>;
 
-enum class Narrow { kFloats, kBytes, kScaledBytes, kScaledNibbles };
+enum class WoqFormat { kFloats, kBytes, kScaledBytes, kScaledNibbles };
 
 // Sums of kRows · kStreams fit the registers beside their operands: 32 registers with AVX-512, otherwise 16.
-constexpr int narrowStreams(int rows) { return rows <= 2 || HWY_TARGET <= HWY_AVX3 ? 4 : 2; }
+constexpr int woqStreams(int rows) { return rows <= 2 || HWY_TARGET <= HWY_AVX3 ? 4 : 2; }
 
 // The weights of one row of a group.
-template <Narrow kFormat>
-struct NarrowRow {
+template <WoqFormat kFormat>
+struct WoqRow {
   const char* bytes = nullptr;
-  NarrowVector factor;
+  VF factor;
 
-  // From weight `k` on as many as a vector holds.
-  HWY_INLINE NarrowVector at(std::int64_t k) const {
-    const NarrowF32 d;
-    if constexpr (kFormat == Narrow::kFloats) return hn::LoadU(d, reinterpret_cast<const float*>(bytes) + k);
+  // A vector of weights from weight `k` on.
+  HWY_INLINE VF at(std::int64_t k) const {
+    const F32 d;
+    if constexpr (kFormat == WoqFormat::kFloats) return hn::LoadU(d, reinterpret_cast<const float*>(bytes) + k);
     return scaled(loadBytes(d, reinterpret_cast<const std::int8_t*>(bytes) + k));
   }
 
-  // The first `count` of a vector, zeros after them; reads nothing beyond.
-  HWY_INLINE NarrowVector rest(std::int64_t k, std::int64_t count) const {
-    const NarrowF32 d;
-    if constexpr (kFormat == Narrow::kFloats) return at(k);  // tiles are filled up
+  // The `count` weights from weight `k` on, zeros after them; reads nothing beyond.
+  HWY_INLINE VF rest(std::int64_t k, std::int64_t count) const {
+    const F32 d;
+    if constexpr (kFormat == WoqFormat::kFloats) return at(k);  // tiles are filled up
     HWY_ALIGN std::int8_t some[hn::MaxLanes(d)] = {};
     std::memcpy(some, bytes + k, static_cast<std::size_t>(count));
     return scaled(loadBytes(d, some));
   }
 
-  HWY_INLINE NarrowVector scaled(NarrowVector weights) const {
-    if constexpr (kFormat == Narrow::kScaledBytes) return hn::Mul(weights, factor);
+  HWY_INLINE VF scaled(VF weights) const {
+    if constexpr (kFormat == WoqFormat::kScaledBytes) return hn::Mul(weights, factor);
     return weights;
   }
 
-  HWY_INLINE NarrowVector level(NarrowIndices nibbles) const {
-    const NarrowF32 d;
+  HWY_INLINE VF level(VU nibbles) const {
+    const F32 d;
 #if HWY_TARGET <= HWY_AVX3
     // `factor` holds all sixteen levels, scaled.
     return hn::TableLookupLanes(factor, hn::IndicesFromVec(d, nibbles));
 #else
-    const hn::RebindToSigned<NarrowF32> di;
+    const hn::RebindToSigned<F32> di;
     const auto signed_level = hn::Sub(hn::BitCast(di, nibbles), hn::Set(di, static_cast<std::int32_t>(kNibbleZero)));
     return hn::Mul(hn::ConvertTo(d, signed_level), factor);
 #endif
   }
 
   HWY_INLINE void setScale(float scale) {
-    const NarrowF32 d;
+    const F32 d;
 #if HWY_TARGET <= HWY_AVX3
-    if constexpr (kFormat == Narrow::kScaledNibbles) {
+    if constexpr (kFormat == WoqFormat::kScaledNibbles) {
       factor = hn::Mul(hn::Iota(d, -static_cast<float>(kNibbleZero)), hn::Set(d, scale));
       return;
     }
@@ -85,20 +77,20 @@ struct NarrowRow {
   }
 };
 
-// Calls use(stream, k, weights) for all weights of [begin, end) of each row, vector by vector. Groups begin at multiples of
-// kNibbleBlock.
-template <Narrow kFormat, int kStreams, class Use>
-HWY_INLINE void forEachVector(const NarrowRow<kFormat> (&rows)[kStreams], std::int64_t begin, std::int64_t end,
+// Calls use(stream, k, weights) for all weights of [begin, end) of each row, vector by vector. Groups begin at multiples
+// of kNibbleBlock.
+template <WoqFormat kFormat, int kStreams, class Use>
+HWY_INLINE void forEachVector(const WoqRow<kFormat> (&rows)[kStreams], std::int64_t begin, std::int64_t end,
                               const Use& use) {
-  const NarrowF32 d;
+  const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  if constexpr (kFormat == Narrow::kScaledNibbles) {
-    const hn::RebindToUnsigned<NarrowF32> du;
-    const hn::Rebind<std::uint8_t, NarrowF32> bytes;
+  if constexpr (kFormat == WoqFormat::kScaledNibbles) {
+    const hn::RebindToUnsigned<F32> du;
+    const hn::Rebind<std::uint8_t, F32> bytes;
     constexpr std::int64_t kHalf = kNibbleBlock / 2;
     for (std::int64_t k = begin; k < end; k += kNibbleBlock) {
       for (std::int64_t i = 0; i < kHalf; i += lanes) {
-        NarrowIndices both[kStreams];
+        VU both[kStreams];
 #pragma GCC unroll 4
         for (int s = 0; s < kStreams; ++s) {
           both[s] =
@@ -123,12 +115,12 @@ HWY_INLINE void forEachVector(const NarrowRow<kFormat> (&rows)[kStreams], std::i
 }
 
 // Group after group: calls use(stream, k, weights) for all weights of kStreams rows of w that lie `distance` rows apart.
-template <Narrow kFormat, int kStreams, class Use>
+template <WoqFormat kFormat, int kStreams, class Use>
 HWY_INLINE void walkRows(const WoqJob& job, const void* w, const float* scales, std::int64_t distance, const Use& use) {
-  NarrowRow<kFormat> rows[kStreams];
+  WoqRow<kFormat> rows[kStreams];
 #pragma GCC unroll 4
   for (int s = 0; s < kStreams; ++s) rows[s].bytes = static_cast<const char*>(w) + s * distance * job.w_stride;
-  if constexpr (kFormat == Narrow::kFloats || kFormat == Narrow::kBytes) {
+  if constexpr (kFormat == WoqFormat::kFloats || kFormat == WoqFormat::kBytes) {
     forEachVector(rows, 0, job.depth, use);
   } else {
     for (std::int64_t g = 0; g < job.groups; ++g) {
@@ -140,17 +132,16 @@ HWY_INLINE void walkRows(const WoqJob& job, const void* w, const float* scales, 
 }
 
 // kRows rows of x times kStreams rows of w.
-template <Narrow kFormat, int kRows, int kStreams>
-HWY_INLINE void multiplyNarrow(const WoqJob& job, const float* x, const void* w, const float* scales, const float* bias,
-                               float* y, std::int64_t distance) {
-  const NarrowF32 d;
-  NarrowVector sum[kStreams][kRows];
+template <WoqFormat kFormat, int kRows, int kStreams>
+HWY_INLINE void multiplyWoq(const WoqJob& job, const float* x, const void* w, const float* scales, const float* bias,
+                            float* y, std::int64_t distance) {
+  const F32 d;
+  VF sum[kStreams][kRows];
   for (auto& stream : sum) {
-    for (NarrowVector& value : stream) value = hn::Zero(d);
+    for (VF& value : stream) value = hn::Zero(d);
   }
   walkRows<kFormat, kStreams>(
-      job, w, scales,
-      distance, [&](int s, std::int64_t k, NarrowVector weights) HWY_ATTR __attribute__((always_inline)) {
+      job, w, scales, distance, [&](int s, std::int64_t k, VF weights) HWY_ATTR __attribute__((always_inline)) {
 #pragma GCC unroll 4
         for (int r = 0; r < kRows; ++r)
           sum[s][r] = hn::MulAdd(weights, hn::LoadU(d, x + r * job.x_stride + k), sum[s][r]);
@@ -164,8 +155,8 @@ HWY_INLINE void multiplyNarrow(const WoqJob& job, const float* x, const void* w,
   }
 }
 
-template <Narrow kFormat>
-struct NarrowColumns {
+template <WoqFormat kFormat>
+struct WoqColumns {
   const WoqJob& job;
   const WoqCall& call;
   const void* weights;  // of column `first`
@@ -181,8 +172,8 @@ struct NarrowColumns {
 
   template <int kRows, int kStreams>
   HWY_INLINE void multiply(std::int64_t r, std::int64_t n, std::int64_t distance) const {
-    multiplyNarrow<kFormat, kRows, kStreams>(job, call.x + r * job.x_stride, row(n), scale(n), bias(n),
-                                             call.y + r * job.columns + n, distance);
+    multiplyWoq<kFormat, kRows, kStreams>(job, call.x + r * job.x_stride, row(n), scale(n), bias(n),
+                                          call.y + r * job.columns + n, distance);
   }
 
   // All rows of x in bundles of four, two, one. The weights of a later bundle are still in the first cache.
@@ -201,32 +192,32 @@ struct NarrowColumns {
   }
 
   void run(std::int64_t begin, std::int64_t end) const {
-    constexpr int kStreams = narrowStreams(1);
+    constexpr int kStreams = woqStreams(1);
     const std::int64_t distance = (end - begin) / kStreams;
-    for (std::int64_t n = begin; n < begin + distance; ++n) allRows<narrowStreams(4), kStreams>(n, distance);
+    for (std::int64_t n = begin; n < begin + distance; ++n) allRows<woqStreams(4), kStreams>(n, distance);
     for (std::int64_t n = begin + distance * kStreams; n < end; ++n) allRows<1, 1>(n, 0);
   }
 };
 
-template <Narrow kFormat>
-void widenRows(const WoqJob& job, const WoqCall& call, std::int64_t begin, std::int64_t end, std::int64_t stride,
-               float* tile) {
-  const NarrowF32 d;
+template <WoqFormat kFormat>
+void upconvertRows(const WoqJob& job, const WoqCall& call, std::int64_t begin, std::int64_t end, std::int64_t stride,
+                   float* tile) {
+  const F32 d;
   for (std::int64_t n = begin; n < end; ++n) {
     float* const to = tile + (n - begin) * stride;
     const void* const from = static_cast<const char*>(call.weights) + n * job.w_stride;
     const float* const scales = call.scales != nullptr ? call.scales + n * job.groups : nullptr;
     walkRows<kFormat, 1>(
-        job, from, scales, 0, [&](int, std::int64_t k, NarrowVector weights) HWY_ATTR __attribute__((always_inline)) {
+        job, from, scales, 0, [&](int, std::int64_t k, VF weights) HWY_ATTR __attribute__((always_inline)) {
           hn::StoreU(weights, d, to + k);
         });
   }
 }
 
-template <Narrow kFormat>
+template <WoqFormat kFormat>
 void runColumns(const WoqJob& job, const WoqCall& call, float* tile, std::int64_t begin, std::int64_t end) {
   if (job.tile_columns == 0) {
-    NarrowColumns<kFormat>{job, call, call.weights, 0}.run(begin, end);
+    WoqColumns<kFormat>{job, call, call.weights, 0}.run(begin, end);
     return;
   }
   WoqJob wide = job;
@@ -234,40 +225,39 @@ void runColumns(const WoqJob& job, const WoqCall& call, float* tile, std::int64_
   wide.w_stride = stride * static_cast<std::int64_t>(sizeof(float));
   for (std::int64_t n = begin; n < end; n += job.tile_columns) {
     const std::int64_t last = std::min(n + job.tile_columns, end);
-    widenRows<kFormat>(job, call, n, last, stride, tile);
-    NarrowColumns<Narrow::kFloats>{wide, call, tile, n}.run(n, last);
+    upconvertRows<kFormat>(job, call, n, last, stride, tile);
+    WoqColumns<WoqFormat::kFloats>{wide, call, tile, n}.run(n, last);
   }
 }
 
-// Columns [begin, end) of y. `tile`: of tile_columns rows.
+// Computes columns [begin, end) of y. `tile`: memory for tile_columns rows of upconverted weights.
 void runWoq(const WoqJob& job, const WoqCall& call, float* tile, std::int64_t begin, std::int64_t end) {
-  if (job.four_bits) return runColumns<Narrow::kScaledNibbles>(job, call, tile, begin, end);
-  if (job.group != 0) return runColumns<Narrow::kScaledBytes>(job, call, tile, begin, end);
-  runColumns<Narrow::kBytes>(job, call, tile, begin, end);
+  if (job.four_bits) return runColumns<WoqFormat::kScaledNibbles>(job, call, tile, begin, end);
+  if (job.group != 0) return runColumns<WoqFormat::kScaledBytes>(job, call, tile, begin, end);
+  runColumns<WoqFormat::kBytes>(job, call, tile, begin, end);
 }
 
-// Rows [begin, end) of x, filled up with zeros.
+// Copies rows [begin, end) of x as floats, zeros behind each.
 void copyRows(const WoqJob& job, DType dtype, const void* from, std::int64_t from_stride, float* to, std::int64_t begin,
               std::int64_t end) {
   const auto bytes = static_cast<std::int64_t>(elementBytes(dtype));
   for (std::int64_t r = begin; r < end; ++r) {
     float* const row = to + r * job.x_stride;
-    widenValues(dtype, static_cast<const char*>(from) + r * from_stride * bytes, row,
-                static_cast<std::size_t>(job.depth));
+    upconvertValues(dtype, static_cast<const char*>(from) + r * from_stride * bytes, row,
+                    static_cast<std::size_t>(job.depth));
     std::fill(row + job.depth, row + job.x_stride, 0.0f);
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/matrix_rows.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/pointwise_tail.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -275,10 +265,10 @@ namespace {
 HWY_EXPORT(runWoq);
 HWY_EXPORT(copyRows);
 
-constexpr int kLowPrecisionSrc = 0, kWoqWeights = 1, kNarrowThird = 2, kLowPrecisionFirstOperand = 3;
-// Up to so many rows a weight is upconverted for each bundle of rows again.
+constexpr int kLowPrecisionSrc = 0, kWoqWeights = 1, kWoqThird = 2, kLowPrecisionFirstOperand = 3;
+// Up to this many rows each bundle of rows upconverts the weights for itself.
 constexpr std::int64_t kRowsWithoutTile = 16;
-// From here on reading weights does not count any more.
+// From this many rows on the time of reading weights is negligible.
 constexpr std::int64_t kManyRows = 16;
 constexpr std::int64_t kTileBytes = 128 * 1024;  // half of a small second cache
 
@@ -306,7 +296,7 @@ class WoqOp final : public PreparedOp {
     WoqCall call;
     call.x = static_cast<const float*>(from[kLowPrecisionSrc]);
     call.weights = from[kWoqWeights];
-    const auto* const third = src[kNarrowThird].absent() ? nullptr : static_cast<const float*>(from[kNarrowThird]);
+    const auto* const third = src[kWoqThird].absent() ? nullptr : static_cast<const float*>(from[kWoqThird]);
     (job.group != 0 ? call.scales : call.bias) = third;
     call.y = tail.product(to[0], scratch);
     if (copies) {
@@ -331,7 +321,7 @@ class LinearWoq final : public Kernel {
   const char* name() const override { return "linear_woq_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    const TensorDesc &x = args.src[kLowPrecisionSrc], &w = args.src[kWoqWeights], &third = args.src[kNarrowThird];
+    const TensorDesc &x = args.src[kLowPrecisionSrc], &w = args.src[kWoqWeights], &third = args.src[kWoqThird];
     const bool four_bits = args.spec.intOr("bits", 8) == 4;
     const bool floats = x.dtype == DType::kF32 || x.dtype == DType::kBf16;
     if (!floats || w.dtype != (four_bits ? DType::kU8 : DType::kS8)) return Verdict::no("dtype");
@@ -339,7 +329,7 @@ class LinearWoq final : public Kernel {
     if (args.spec.intOr("dynamic", 0) != 0) return Verdict::no("dynamic");
     if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
     if (!w.isContiguous()) return Verdict::no("weights-layout");
-    const bool scales_known = !args.spec.has("group") || args.constant[kNarrowThird] != nullptr;
+    const bool scales_known = !args.spec.has("group") || args.constant[kWoqThird] != nullptr;
     const bool elsewhere = x.dtype == DType::kF32 && args.dst[0].dtype == DType::kF32 &&
                            args.constant[kWoqWeights] != nullptr && scales_known;
     return elsewhere && rowsOf(x.dims) > kManyRows ? Verdict::no("rows") : Verdict::yes();
@@ -353,8 +343,8 @@ class LinearWoq final : public Kernel {
     bool as_given = false;
     const TensorDesc matrix = asMatrix(args.src[kLowPrecisionSrc], &as_given);
     if (!as_given) op->src[kLowPrecisionSrc] = contiguousDesc(matrix.dtype, args.src[kLowPrecisionSrc].dims);
-    const TensorDesc& third = args.src[kNarrowThird];
-    if (!third.absent()) op->src[kNarrowThird] = contiguousDesc(DType::kF32, third.dims);
+    const TensorDesc& third = args.src[kWoqThird];
+    if (!third.absent()) op->src[kWoqThird] = contiguousDesc(DType::kF32, third.dims);
     op->from_stride = matrix.strides[0];
     describe(args, matrix, op.get());
     op->run = IPEX_SELECT_TARGET(runWoq, args.target.isa);
@@ -380,7 +370,7 @@ class LinearWoq final : public Kernel {
     const std::int64_t row_bytes = filled * static_cast<std::int64_t>(sizeof(float));
     if (job.rows > kRowsWithoutTile) job.tile_columns = std::clamp<std::int64_t>(kTileBytes / row_bytes / 4 * 4, 4, 64);
     op->threads = args.target.threads;
-    // Bytes to read for a few rows, multiplications for many, eight of either at once.
+    // The cost is bytes read for a few rows and multiplications for many, eight of either at once.
     op->grain = std::max(grainFor(job.depth * job.rows / 8), job.tile_columns);
     op->tail_bytes = inLines(static_cast<std::int64_t>(op->scratch_bytes));
     op->copy_bytes = op->copies ? inLines(job.rows * row_bytes) : 0;
@@ -393,7 +383,7 @@ class LinearWoq final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeLinearWoq(const Kernel* pointwise) { return std::make_unique<LinearWoq>(pointwise); }
+std::unique_ptr<Kernel> makeLinearWoq(const KernelParts& parts) { return std::make_unique<LinearWoq>(parts.first); }
 
 }  // namespace ipex_studio
 

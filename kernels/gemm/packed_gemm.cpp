@@ -1,12 +1,8 @@
 // Runs packed matrix products (packed_gemm.h): makes rows readable block by block, then panel by panel, tile by tile. A
 // tile's sum, bias, first addend and clamp or hard swish stay in registers; longer chains of post-operations go over
 // the tile in the first-level cache.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm/packed_gemm.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,8 +12,7 @@
 #include "kernels/gemm/packed_gemm.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr bool kHalfVectors = hn::MaxLanes(F32()) == 16;
 constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
@@ -57,7 +52,7 @@ const TileKind& kindOf(std::int32_t width) {
 
 // --- tiles ---------------------------------------------------------------------------------------------------------
 
-// Rows of operand `o` for a tile, side by side, `width` apart.
+// Lays out operand `o` for a tile: rows that are `width` apart.
 void layOutOperand(const GemmJob& job, const GemmCall& call, const GemmOperand& o, std::int64_t row, std::int64_t rows,
                    const GemmPanel& panel, float* to) {
   const float* const data = static_cast<const float*>(call.src[o.src]);
@@ -79,7 +74,7 @@ struct TileBuffers {
   float* operand;
 };
 
-// The tile with everything that tiles of one panel share.
+// A tile whose members are set as far as all tiles of one panel share them.
 GemmTile panelTile(const GemmJob& job, const GemmCall& call, const GemmPanel& panel) {
   GemmTile tile;
   tile.row_stride = job.row_stride;
@@ -142,7 +137,7 @@ HWY_INLINE void runTile(const GemmJob& job, const GemmCall& call, const GemmPane
   runTail(job, call, panel, row, rows, buffers, dst);
 }
 
-// Task (i, j) of row_shares × column_shares.
+// Runs task (i, j) of row_shares × column_shares.
 void runGemm(const GemmJob& job, const GemmCall& call, float* scratch, std::int64_t task) {
   const auto panels = static_cast<std::int64_t>(job.panels.size());
   const std::int64_t i = task / job.column_shares, j = task % job.column_shares;
@@ -176,8 +171,7 @@ void runGemm(const GemmJob& job, const GemmCall& call, float* scratch, std::int6
 
 GemmTraits traits() { return {static_cast<std::int32_t>(hn::MaxLanes(F32())), kHalfVectors}; }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -232,7 +226,7 @@ std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job,
   op->src = std::move(layouts);
   op->dst = {dst};
   op->packed.assign(args.src.size(), false);
-  // Equal text, equal bytes: how the source is read, and how panels are cut.
+  // The text names all that the packed bytes depend on: how the source is read, and how panels are cut.
   const std::string form =
       fmt::format("gemm {} groups {} depth {} lanes {} half {} inner {} dims {} strides {}", job.columns, groups, depth,
                   traits.lanes, traits.half_vectors, job.rows.channels_innermost, args.src[kWeights].dims.str(),
@@ -244,7 +238,7 @@ std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job,
   op->packed[kWeights] = true;
   const bool has_bias = !args.src[kBias].absent();
   const auto* const b = has_bias ? static_cast<const float*>(args.constant[kBias]) : nullptr;
-  // Without a bias the zeros are kept beside the weights.
+  // Without a bias the cache keeps zeros under the key of the weights.
   op->bias = args.weights->getOrPack(b != nullptr ? b : w, "bias of " + form, packedBiasBytes(job),
                                      [&](void* packed) { packBias(job, b, static_cast<float*>(packed)); });
   op->packed[kBias] = has_bias;

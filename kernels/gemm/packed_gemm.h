@@ -130,12 +130,13 @@ using GemmRun = void (*)(const GemmJob& job, const GemmCall& call, float* scratc
 std::vector<GemmPanel> cutIntoPanels(std::int64_t columns, std::int64_t groups, std::int64_t depth,
                                      const GemmTraits& traits);
 
-// The windows of a convolution: all of GemmRows but how channels lie, which the kernels read each in their own units.
+// The windows of a convolution: all members of GemmRows except those about channels, which each kernel counts in its
+// own units.
 GemmRows windowRows(const PrepareArgs& args);
 
-// Chooses in what layouts the post operands of a result in `dst` are read (those of its size lie as it does) and describes
-// them so. Rows are the pixels of each image for convolutions, else the leading dimensions; columns are the channels or
-// the last dimension. False where an operand broadcasts along some of a row's axes only.
+// Chooses the layouts in which the post operands of a result in `dst` are read (operands of its size have its layout)
+// and describes them. Rows are the pixels of each image for convolutions, else the leading dimensions; columns are the
+// channels or the last dimension. False if an operand broadcasts along some of a row's axes only.
 bool describeOperands(const PrepareArgs& args, const TensorDesc& dst, std::vector<TensorDesc>* layouts,
                       std::vector<GemmOperand>* operands);
 

@@ -79,7 +79,7 @@ GemmRows windowRows(const PrepareArgs& args) {
 
 namespace {
 
-// Rows are the axes [pixel_begin, pixel_end) for each index of image_axis (-1: none).
+// The axes that rows count over: [pixel_begin, pixel_end) for each index of image_axis (-1: none).
 struct RowAxes {
   int image_axis = -1, pixel_begin = 0, pixel_end = 0, column_axis = 0;
 };
@@ -158,7 +158,8 @@ void planPostOps(const std::vector<PostOp>& post_ops, GemmJob* job) {
 
 namespace {
 
-// Rows of a tile at this distance (in floats) would throw each other out of the first-level cache: 64 sets of 64 bytes.
+// True if rows of a tile at this distance (in floats) evict each other from the first-level cache, which has 64 sets of
+// 64 bytes.
 bool meetsInFewSets(std::int64_t stride) {
   constexpr std::int64_t kLine = 16, kFewSets = 32;
   return stride % (kLine * kFewSets) == 0;
@@ -179,7 +180,8 @@ bool isPadded(const GemmRows& r) {
   return false;
 }
 
-// The distance of all pixels of all images, -1 where they have none or rows are more than one pixel.
+// The distance between neighbouring pixels if it is the same within and between images; -1 if it is not, or if rows are
+// more than one pixel.
 std::int64_t matrixStride(const GemmRows& r) {
   if (r.taps() != 1 || !r.channels_innermost || isPadded(r)) return -1;
   std::int64_t distance = 0, count = 1;
@@ -195,7 +197,7 @@ std::int64_t matrixStride(const GemmRows& r) {
   return distance;
 }
 
-// Segments of one row where taps lie `tap` apart along the three axes and planes of channels `channel`.
+// Plans the segments of one row; `tap` are the distances of taps along the three axes, `channel` that of planes.
 void planSegments(const std::array<std::int64_t, 3>& tap, std::int64_t channel, GemmJob* job) {
   const GemmRows& r = job->rows;
   const std::int64_t run = r.channels_innermost ? r.channels : 1;
@@ -243,7 +245,7 @@ void planGather(GemmJob* job) {
   const GemmRows& r = job->rows;
   job->offsets = {0};
   job->length = r.depth();
-  // Copies write up to a full vector's end: not into the row of another group.
+  // Copies write whole vectors: the distance keeps them out of the row of another group.
   job->row_stride = apart(r.depth() + kCopyOverrun);
   job->span_stride = 0;
   job->group_stride = job->block_rows * job->row_stride;
@@ -284,7 +286,7 @@ void planRows(std::int32_t threads, GemmJob* job) {
   const std::int64_t matrix_stride = matrixStride(r);
   const bool matrix = matrix_stride >= 0;
   const std::int64_t stride = matrix ? matrix_stride : r.stride[2] * r.x_stride[2];
-  // Rows of a tile when tiles end with lines.
+  // Rows of a tile if no tile crosses the end of a line.
   const std::int64_t tile_rows = r.out[2] / ceilDiv(r.out[2], kGemmMaxRows);
   constexpr std::int64_t kShortTile = 10;
   if (matrix) {
@@ -307,7 +309,7 @@ void planRows(std::int32_t threads, GemmJob* job) {
   const std::int64_t row_bytes =
       (by_lines ? r.stride[1] * r.stride[2] * r.channels : r.depth()) * r.groups * kFloatBytes;
   const std::int64_t weights = width * r.depth() * kFloatBytes / job->column_shares;
-  // Few weights stay in the first-level cache themselves: then the result is best written tile by tile, all columns.
+  // Few weights stay in the first-level cache: then all columns of one tile of rows are computed before the next.
   const std::int64_t rows_bytes = by_lines                  ? kRowsInL2
                                   : weights <= kWeightsInL1 ? 0
                                   : weights <= kWeightsInL2 ? kRowsInL1

@@ -2,23 +2,15 @@
 // bags are fetched while the present one is added.
 //
 // Declines: dtype, post-ops.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/index/embedding_bag_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 
 #include "kernels/index/embedding_bags-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 void addRow(const float* row, std::int64_t width, float* sum) {
   const F32 d;
@@ -28,7 +20,7 @@ void addRow(const float* row, std::int64_t width, float* sum) {
   for (; i < width; ++i) sum[i] += row[i];
 }
 
-// False when an index or an offset was out of range.
+// Computes bags [begin, end). False if an index or an offset was out of range.
 bool runEmbeddingBag(const EmbeddingBagJob& job, const void* ids, const void* offsets, const float* table, float* y,
                      std::int64_t begin, std::int64_t end) {
   const auto add = [&](const char* row, float* sum)
@@ -42,14 +34,13 @@ bool runEmbeddingBag(const EmbeddingBagJob& job, const void* ids, const void* of
                  finish);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

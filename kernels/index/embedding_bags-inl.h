@@ -7,25 +7,24 @@
 #endif
 
 #include <hwy/cache_control.h>
-#include <hwy/highway.h>
 
 #include <algorithm>
 
 #include "kernels/common/index_rows.h"
+#include "kernels/common/simd-inl.h"
 #include "kernels/index/embedding_bag_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-// The row of `row_bytes` that id `i` names; null: there is no such row.
+// The row of `row_bytes` bytes that id `i` names; null if there is none.
 HWY_INLINE const char* rowOf(const EmbeddingBagJob& job, const void* ids, const void* table, std::int64_t row_bytes,
                              std::int64_t i) {
   const std::int64_t row = indexAt(ids, job.index_type, i);
   return row < 0 || row >= job.rows ? nullptr : static_cast<const char*>(table) + row * row_bytes;
 }
 
-// Rows lie anywhere in a table far larger than the caches.
+// Prefetches a row: rows lie anywhere in a table far larger than the caches.
 HWY_INLINE void fetchRow(const EmbeddingBagJob& job, const void* ids, const void* table, std::int64_t row_bytes,
                          std::int64_t i) {
   const char* const row = i < job.ids ? rowOf(job, ids, table, row_bytes, i) : nullptr;
@@ -39,7 +38,8 @@ HWY_INLINE void markInvalid(const EmbeddingBagJob& job, float* row) {
   fillInvalid(DType::kF32, row, job.width * static_cast<std::int64_t>(sizeof(float)));
 }
 
-// Bags [begin, end): add(row, sum) for each row of a bag, then finish(sum, rows). False when an index was out of range.
+// For each of the bags [begin, end) calls add(row, sum) for its rows, then finish(sum, rows). False if an index was out
+// of range.
 template <class Add, class Finish>
 HWY_INLINE bool sumBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const void* table,
                         std::int64_t row_bytes, float* y, std::int64_t begin, std::int64_t end, const Add& add,
@@ -69,8 +69,7 @@ HWY_INLINE bool sumBags(const EmbeddingBagJob& job, const void* ids, const void*
   return valid;
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

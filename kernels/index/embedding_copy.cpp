@@ -4,9 +4,9 @@
 // Declines: dtype (indices), post-ops.
 #include <cstring>
 
+#include "core/op/kernel.h"
 #include "kernels/common/index_rows.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -1,14 +1,10 @@
 // Rows of a table of u8 that carry their scale and offset (scaled_rows=1): picked one by one (embedding), or summed or
-// averaged per bag (embedding_bag). A row's parameters lie behind its integers, so that it is one run of memory, a quarter
-// of that in FP32; rows of coming ids are fetched while the present one is upconverted.
+// averaged per bag (embedding_bag). A row's parameters lie behind its integers, so that it is one run of memory, a
+// quarter of that in FP32; rows of coming ids are fetched while the present one is upconverted.
 //
 // Declines: dtype (also tables without scales), post-ops.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/index/embedding_rows_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,11 +14,7 @@
 #include "kernels/index/embedding_bags-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using RowsF32 = hn::ScalableTag<float>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 struct RowParameters {
   float scale = 0, offset = 0;
@@ -37,8 +29,8 @@ RowParameters parametersOf(const std::uint8_t* row, std::int64_t width) {
 
 // to = scale · row + base; kAdds: to += scale · row.
 template <bool kAdds>
-HWY_INLINE void widenRow(const std::uint8_t* row, std::int64_t width, float scale, float base, float* to) {
-  const RowsF32 d;
+HWY_INLINE void upconvertRow(const std::uint8_t* row, std::int64_t width, float scale, float base, float* to) {
+  const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto factor = hn::Set(d, scale), offset = hn::Set(d, base);
   std::int64_t i = 0;
@@ -50,7 +42,7 @@ HWY_INLINE void widenRow(const std::uint8_t* row, std::int64_t width, float scal
 
 std::int64_t rowBytes(const EmbeddingBagJob& job) { return job.width + kRowParameterBytes; }
 
-// Ids [begin, end); false when one was out of range.
+// Looks up ids [begin, end); false if one was out of range.
 bool runEmbeddingRows(const EmbeddingBagJob& job, const void* ids, const void*, const std::uint8_t* table, float* y,
                       std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t kAhead = 4;  // rows
@@ -65,19 +57,19 @@ bool runEmbeddingRows(const EmbeddingBagJob& job, const void* ids, const void*, 
       continue;
     }
     const RowParameters parameters = parametersOf(row, job.width);
-    widenRow<false>(row, job.width, parameters.scale, parameters.offset, to);
+    upconvertRow<false>(row, job.width, parameters.scale, parameters.offset, to);
   }
   return valid;
 }
 
-// Bags [begin, end); false when an index was out of range.
+// Computes bags [begin, end); false if an index was out of range.
 bool runEmbeddingRowBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const std::uint8_t* table,
                          float* y, std::int64_t begin, std::int64_t end) {
   float base = 0;  // of the present bag
   const auto add = [&](const char* bytes, float* sum) HWY_ATTR {
     const auto* const row = reinterpret_cast<const std::uint8_t*>(bytes);
     const RowParameters parameters = parametersOf(row, job.width);
-    widenRow<true>(row, job.width, parameters.scale, 0, sum);
+    upconvertRow<true>(row, job.width, parameters.scale, 0, sum);
     base += parameters.offset;
   };
   const auto finish = [&](float* sum, std::int64_t rows) HWY_ATTR {
@@ -88,14 +80,13 @@ bool runEmbeddingRowBags(const EmbeddingBagJob& job, const void* ids, const void
   return sumBags(job, ids, offsets, table, rowBytes(job), y, begin, end, add, finish);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -6,10 +6,10 @@
 // Declines: dtype, post-ops.
 #include <cstring>
 
+#include "core/op/kernel.h"
 #include "kernels/common/index_rows.h"
 #include "kernels/common/line_walk.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -18,7 +18,7 @@ void addRun(float* to, const float* from, std::int64_t run) {
   for (std::int64_t i = 0; i < run; ++i) to[i] += from[i];
 }
 
-// An index of one dimension as one that says the same along all other axes of `small`.
+// An index of one dimension, expanded along all other axes of `small`.
 TensorDesc spreadIndex(const TensorDesc& index, const TensorDesc& small, int axis) {
   if (index.dims.rank == small.dims.rank) return index;
   TensorDesc spread = index;
@@ -119,7 +119,7 @@ class ElementsOp final : public PreparedOp {
     constexpr auto kStep = static_cast<std::int64_t>(kBytes);
     char* const out = static_cast<char*>(to[0]);
     if (scatters) {
-      // Places may be equal: one thread, in order.
+      // One thread writes in order, as places may be equal.
       std::memcpy(out, from[0], static_cast<std::size_t>(whole));
       const char* const updates = static_cast<const char*>(from[2]);
       forPositions(walk, 0, walk.positions(), [&](std::int64_t index, std::int64_t large, std::int64_t small) {
@@ -160,7 +160,7 @@ class ElementsCopy final : public Kernel {
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string*) const override {
     auto op = std::make_unique<ElementsOp>();
     for (const TensorDesc& src : args.src) op->src.push_back(contiguousDesc(src.dtype, src.dims));
-    // An expanded index is read where it is.
+    // An expanded index is read in place.
     if (args.src[1].block == 0) op->src[1] = args.src[1];
     op->dst = {contiguousDesc(args.dst[0].dtype, args.dst[0].dims)};
     op->packed.assign(args.src.size(), false);

@@ -4,14 +4,14 @@
 //
 // Declines: dtype, rank, empty, blocked-weights, weights-not-constant, depth, depthwise, post-ops (operands that
 // broadcast along some of the spatial axes only).
+#include "core/op/kernel.h"
 #include "kernels/common/layer_operands.h"
-#include "kernels/factories.h"
 #include "kernels/int8/int8_gemm.h"
 
 namespace ipex_studio {
 namespace {
 
-// Images of up to this many channels become words from their planes.
+// Images of up to this many channels become quads from their planes.
 constexpr std::int64_t kPlanarByteChannels = 4;
 
 class ConvolutionInt8 final : public Kernel {
@@ -38,7 +38,7 @@ class ConvolutionInt8 final : public Kernel {
       job.windows = windowBytesOf(args, x);
       job.gemm.rows = rowsOfWindows(args, job.windows);
     } else {
-      if (!isWords(args, x)) job.padding = paddingOf(args, x);
+      if (!isVnni4(args, x)) job.padding = paddingOf(args, x);
       job.gemm.rows = rowsOfImage(args, x, job.padding);
     }
     job.gemm.row_count = job.gemm.rows.images * job.gemm.rows.pixels();
@@ -57,25 +57,26 @@ class ConvolutionInt8 final : public Kernel {
     return x.block == 0 && pixels ? x : channelsLastDesc(x.dtype, x.dims);
   }
 
-  // True if the unsigned channels of each group fill whole VNNI-4 words that lie side by side.
-  static bool isWords(const PrepareArgs& args, const TensorDesc& x) {
-    if (x.dtype != DType::kU8 || x.strides[kChannelAxis] != 1 || args.src[kWeights].dims[1] % kWordBytes != 0)
+  // True if the unsigned channels of each group fill whole quads that lie side by side.
+  static bool isVnni4(const PrepareArgs& args, const TensorDesc& x) {
+    if (x.dtype != DType::kU8 || x.strides[kChannelAxis] != 1 || args.src[kWeights].dims[1] % kVnni4Bytes != 0)
       return false;
     for (int axis = 0; axis < x.dims.rank; ++axis) {
-      if (axis != kChannelAxis && x.dims[axis] > 1 && x.strides[axis] % kWordBytes != 0) return false;
+      if (axis != kChannelAxis && x.dims[axis] > 1 && x.strides[axis] % kVnni4Bytes != 0) return false;
     }
     return true;
   }
 
-  // Would the channels of each tap leave so many bytes of their words empty that gathering costs less than their products?
+  // True if the channels of each tap leave so many bytes of their quads empty that gathering costs less than their
+  // products.
   static bool areWindowBytes(const PrepareArgs& args) {
     const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
     const GemmRows rows = windowRows(args);
-    if (rows.groups != 1 || x.dims.rank > 4 || w.dims[1] >= kWordBytes || rows.dilation[2] != 1) return false;
+    if (rows.groups != 1 || x.dims.rank > 4 || w.dims[1] >= kVnni4Bytes || rows.dilation[2] != 1) return false;
     constexpr std::int64_t kLanes = 16, kProductsPerLine = 2;
     const std::int64_t vectors = (w.dims[0] + kLanes - 1) / kLanes,
-                       words = (rows.taps() * w.dims[1] + kWordBytes - 1) / kWordBytes;
-    return (rows.taps() - words) * vectors > kProductsPerLine * rows.kernel[1];
+                       quads = (rows.taps() * w.dims[1] + kVnni4Bytes - 1) / kVnni4Bytes;
+    return (rows.taps() - quads) * vectors > kProductsPerLine * rows.kernel[1];
   }
 
   static WindowBytes windowBytesOf(const PrepareArgs& args, const TensorDesc& x) {
@@ -106,7 +107,7 @@ class ConvolutionInt8 final : public Kernel {
     rows.in = rows.out;
     rows.kernel = rows.stride = rows.dilation = {1, 1, 1};
     rows.padding = {};
-    rows.channels = windows.words();
+    rows.channels = windows.quads();
     std::int64_t stride = windows.rowFloats();
     for (std::size_t axis = 3; axis-- > 0;) {
       rows.x_stride[axis] = stride;
@@ -116,8 +117,8 @@ class ConvolutionInt8 final : public Kernel {
     return rows;
   }
 
-  static WordPadding paddingOf(const PrepareArgs& args, const TensorDesc& x) {
-    WordPadding padding;
+  static Vnni4Padding paddingOf(const PrepareArgs& args, const TensorDesc& x) {
+    Vnni4Padding padding;
     padding.needed = true;
     padding.images = x.dims[0];
     padding.groups = args.spec.intOr("groups", 1);
@@ -131,15 +132,15 @@ class ConvolutionInt8 final : public Kernel {
     return padding;
   }
 
-  static GemmRows rowsOfImage(const PrepareArgs& args, const TensorDesc& x, const WordPadding& padding) {
+  static GemmRows rowsOfImage(const PrepareArgs& args, const TensorDesc& x, const Vnni4Padding& padding) {
     GemmRows rows = windowRows(args);
-    rows.channels = (args.src[kWeights].dims[1] + kWordBytes - 1) / kWordBytes;
+    rows.channels = (args.src[kWeights].dims[1] + kVnni4Bytes - 1) / kVnni4Bytes;
     std::int64_t dense = rows.groups * rows.channels;
     for (int axis = x.dims.rank - 1; axis >= 2; --axis) {
-      rows.x_stride[3 - x.dims.rank + axis] = padding.needed ? dense : x.strides[axis] / kWordBytes;
+      rows.x_stride[3 - x.dims.rank + axis] = padding.needed ? dense : x.strides[axis] / kVnni4Bytes;
       dense *= x.dims[axis];
     }
-    rows.image_stride = padding.needed ? dense : x.strides[0] / kWordBytes;
+    rows.image_stride = padding.needed ? dense : x.strides[0] / kVnni4Bytes;
     return rows;
   }
 };

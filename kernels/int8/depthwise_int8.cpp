@@ -6,29 +6,24 @@
 //
 // Declines: dtype, rank, empty, not-depthwise, blocked-weights, weights-not-constant, depth, post-ops (operands
 // that broadcast along one of the spatial axes only).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/int8/depthwise_int8.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 
 #include "kernels/int8/int8_depthwise.h"
 #include "kernels/int8/int8_tile-inl.h"
-#include "kernels/int8/int8_word_ring-inl.h"
+#include "kernels/int8/int8_vnni4_ring-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-// The place of results.
+// The place that results are written to.
 struct BytePlace {
   std::int64_t image = 0, pixel = 0, channel = 0;
 };
 
-// The rest of the chain over `pixels` × `lanes` values side by side.
+// Runs the rest of the chain over `pixels` × `lanes` contiguous values.
 void runByteTail(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, const BytePlace& place,
                  std::int64_t pixels, std::int64_t lanes, float* values) {
   float operand[kInt8DepthwisePixels * hn::MaxLanes(hn::ScalableTag<float>())];
@@ -91,7 +86,7 @@ HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCal
   const std::int64_t first = (place.image * job.out[0] * job.out[1] + place.pixel) * job.channels + place.channel;
   if (chain.tail.empty() && isByte(job.result)) {
     auto* const to = static_cast<std::uint8_t*>(call.dst) + first;
-    // Max returns its second argument when one is NaN: the lowest.
+    // Max returns its second argument when one is NaN, so NaN becomes the lowest byte.
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) storeRounded(d, hn::Min(hn::Max(value[p], low), high), to + p * job.channels);
     return;
@@ -104,12 +99,12 @@ HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCal
   runByteTail(job, call, place, kPixels, kLanes, values);
   const auto element = static_cast<std::int64_t>(elementBytes(job.result));
   for (int p = 0; p < kPixels; ++p) {
-    narrowValues(job.result, values + p * kLanes, static_cast<char*>(call.dst) + (first + p * job.channels) * element,
-                 kLanes);
+    downconvertValues(job.result, values + p * kLanes,
+                      static_cast<char*>(call.dst) + (first + p * job.channels) * element, kLanes);
   }
 }
 
-// kPixels neighbours of a line; `lines` are those of the window, at the first pixel's first tap.
+// Sums of kPixels neighbours of a line; `lines` are those of the window, each at the first pixel's first tap.
 template <int kPixels, bool kVnni, class D>
 HWY_INLINE void runPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, const std::int32_t* const* lines,
                           std::int64_t column, const BytePlace& place) {
@@ -119,26 +114,26 @@ HWY_INLINE void runPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCall& 
 #pragma GCC unroll 8
   for (int p = 0; p < kPixels; ++p) sum[p] = hn::LoadU(d, job.start.data() + place.channel);
   const std::int32_t* w = call.weights + place.channel;
-  const std::int64_t step = job.stride[1] * kLanes, word_step = kWordBytes * job.dilation[1] * kLanes;
+  const std::int64_t step = job.stride[1] * kLanes, quad_step = kVnni4Bytes * job.dilation[1] * kLanes;
   for (std::int64_t line = 0; line < job.kernel[0]; ++line) {
     const std::int32_t* x = lines[line] + column * step;
-    for (std::int64_t word = 0; word < job.words; ++word, x += word_step, w += job.channels) {
+    for (std::int64_t quad = 0; quad < job.quads; ++quad, x += quad_step, w += job.channels) {
       const auto weights = loadWeights<kVnni>(d, reinterpret_cast<const float*>(w));
 #pragma GCC unroll 8
       for (int p = 0; p < kPixels; ++p)
-        sum[p] = addProducts<kVnni>(d, splitWords<kVnni>(d, hn::Load(d, x + p * step)), weights, sum[p]);
+        sum[p] = addProducts<kVnni>(d, vnni4Operand<kVnni>(d, hn::Load(d, x + p * step)), weights, sum[p]);
     }
   }
   finishPixels<kPixels, D>(job, call, place, sum);
 }
 
-// Lines [begin, end) of the result for `vectors` vectors of channels from place.channel on.
+// Computes lines [begin, end) of the result for `vectors` vectors of channels from place.channel on.
 template <bool kVnni, class D>
 void runByteLines(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, std::int64_t begin, std::int64_t end,
                   const BytePlace& at, std::int64_t vectors, std::int32_t* scratch) {
   constexpr std::int64_t kLanes = hn::MaxLanes(D());
-  WordRing<D> rings[kInt8DepthwisePiece / kLanes];
-  const auto** const lines = reinterpret_cast<const std::int32_t**>(scratch + job.ringWords());
+  Vnni4Ring<D> rings[kInt8DepthwisePiece / kLanes];
+  const auto** const lines = reinterpret_cast<const std::int32_t**>(scratch + job.ringQuads());
   const auto* const x = static_cast<const std::uint8_t*>(call.x) + at.image * job.image_stride + at.channel;
   const std::int64_t width = job.out[1], reach = (job.kernel[0] - 1) * job.dilation[0];
   for (std::int64_t v = 0; v < vectors; ++v) {
@@ -148,7 +143,7 @@ void runByteLines(const Int8DepthwiseJob& job, const Int8DepthwiseCall& call, st
   for (std::int64_t line = begin; line < end; ++line) {
     const std::int64_t first = line * job.stride[0] - job.padding[0];
     for (std::int64_t v = 0; v < vectors; ++v) {
-      WordRing<D>& ring = rings[v];
+      Vnni4Ring<D>& ring = rings[v];
       ring.skipTo(first);
       ring.fill(x + v * kLanes, first + reach);
       for (std::int64_t tap = 0; tap < job.kernel[0]; ++tap) lines[tap] = ring.at(first + tap * job.dilation[0]);
@@ -200,16 +195,15 @@ Int8DepthwiseRun int8DepthwiseCode(bool vnni) {
 #endif
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "kernels/common/convolution_geometry.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -231,19 +225,19 @@ class Int8DepthwiseOp final : public PreparedOp {
     call.src = from;
     call.dst = to[0];
     parallelFor(job.units(), grain, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
-      run(job, call, static_cast<std::int32_t*>(scratch) + thread * job.scratchWords(), begin, end);
+      run(job, call, static_cast<std::int32_t*>(scratch) + thread * job.scratchQuads(), begin, end);
     });
   }
 };
 
-// w[C, 1, k…] as [line][word][C][4].
-void packTapWords(const Int8DepthwiseJob& job, const TensorDesc& w, const std::int8_t* data, void* packed) {
+// w[C, 1, k…] as [line][quad][C][4].
+void packTapsVnni4(const Int8DepthwiseJob& job, const TensorDesc& w, const std::int8_t* data, void* packed) {
   auto* to = static_cast<std::int8_t*>(packed);
   const int last = w.dims.rank - 1;
   for (std::int64_t y = 0; y < job.kernel[0]; ++y) {
-    for (std::int64_t word = 0; word < job.words; ++word) {
+    for (std::int64_t quad = 0; quad < job.quads; ++quad) {
       for (std::int64_t c = 0; c < job.channels; ++c) {
-        for (std::int64_t x = word * kWordBytes; x < (word + 1) * kWordBytes; ++x) {
+        for (std::int64_t x = quad * kVnni4Bytes; x < (quad + 1) * kVnni4Bytes; ++x) {
           const std::int64_t tap = x * w.strides[last] + (last > 2 ? y * w.strides[last - 1] : 0);
           *to++ = x < job.kernel[1] ? data[c * w.strides[0] + tap] : std::int8_t{0};
         }
@@ -309,7 +303,7 @@ class DepthwiseInt8 final : public Kernel {
       job->padding[to] = geometry.padding_begin[axis];
       job->x_stride[to] = x.strides[2 + axis];
     }
-    job->words = (job->kernel[1] + kWordBytes - 1) / kWordBytes;
+    job->quads = (job->kernel[1] + kVnni4Bytes - 1) / kVnni4Bytes;
   }
 
   // The addend is read as vectors; an operand that cannot be read so stays with the tail.
@@ -330,13 +324,13 @@ class DepthwiseInt8 final : public Kernel {
   static void planUnits(std::int32_t threads, Int8DepthwiseOp* op) {
     Int8DepthwiseJob& job = op->job;
     job.pieces = (job.channels + job.piece - 1) / job.piece;
-    // Few pieces: lines are shared out too, so that threads have equal parts.
+    // With few pieces lines are divided, too, so that threads have equal parts.
     const std::int64_t wanted = threads == 1 ? 1 : 4 * threads;
     job.bands = std::clamp<std::int64_t>(wanted / (job.images * job.pieces), 1, job.out[0]);
     op->threads = threads;
     job.ring_lines = (job.kernel[0] - 1) * job.dilation[0] + 1;
-    job.ring_width = (job.out[1] - 1) * job.stride[1] + (job.words - 1) * kWordBytes * job.dilation[1] + 1;
-    op->scratch_bytes = static_cast<std::size_t>(threads * job.scratchWords()) * sizeof(std::int32_t);
+    job.ring_width = (job.out[1] - 1) * job.stride[1] + (job.quads - 1) * kVnni4Bytes * job.dilation[1] + 1;
+    op->scratch_bytes = static_cast<std::size_t>(threads * job.scratchQuads()) * sizeof(std::int32_t);
     constexpr std::int64_t kValuesPerOp = 8;  // vectors do better than the scalar operations that grains count
     op->grain =
         grainFor(job.out[0] * job.out[1] * job.piece / job.bands * job.kernel[0] * job.kernel[1] / kValuesPerOp);
@@ -348,14 +342,14 @@ class DepthwiseInt8 final : public Kernel {
     const auto* const data = static_cast<const std::int8_t*>(args.constant[kWeights]);
     op->weights =
         args.weights->getOrPack(data, "int8 depthwise words " + w.dims.str() + " strides " + w.strides.str(),
-                                static_cast<std::size_t>(job.kernel[0] * job.words * job.channels * kWordBytes),
-                                [&](void* packed) { packTapWords(job, w, data, packed); });
+                                static_cast<std::size_t>(job.kernel[0] * job.quads * job.channels * kVnni4Bytes),
+                                [&](void* packed) { packTapsVnni4(job, w, data, packed); });
     op->packed[kWeights] = true;
     job.start.assign(static_cast<std::size_t>(job.channels), 0);
     const auto* packed = static_cast<const std::int8_t*>(op->weights->data());
-    const std::int64_t line_words = job.kernel[0] * job.words;
-    for (std::int64_t i = 0; i < line_words * job.channels * kWordBytes; ++i) {
-      job.start[static_cast<std::size_t>(i / kWordBytes % job.channels)] -=
+    const std::int64_t line_quads = job.kernel[0] * job.quads;
+    for (std::int64_t i = 0; i < line_quads * job.channels * kVnni4Bytes; ++i) {
+      job.start[static_cast<std::size_t>(i / kVnni4Bytes % job.channels)] -=
           static_cast<std::int32_t>(job.zero) * packed[i];
     }
   }

@@ -14,10 +14,10 @@ constexpr std::int64_t kInt8DepthwisePixels = 8;
 // Channels that go through an image together: a line of the cache.
 constexpr std::int64_t kInt8DepthwisePiece = 64;
 
-// Axes: 0 height, 1 width. Four neighbouring taps of a line make a word per channel; weights are packed as
-// [line][word][channels][4].
+// Axes: 0 height, 1 width. Four neighbouring taps of a line make a quad per channel; weights are packed as
+// [line][quad][channels][4].
 struct Int8DepthwiseJob {
-  std::int64_t images = 1, channels = 0, words = 1;
+  std::int64_t images = 1, channels = 0, quads = 1;
   std::int64_t in[2] = {1, 1}, out[2] = {1, 1}, kernel[2] = {1, 1}, stride[2] = {1, 1}, dilation[2] = {1, 1};
   std::int64_t padding[2] = {};
   std::int64_t image_stride = 0, x_stride[2] = {};  // channels lie side by side
@@ -32,11 +32,11 @@ struct Int8DepthwiseJob {
   std::vector<DType> operand_types;
   PointwiseApply pointwise = nullptr;
 
-  // Working memory of a thread: per vector of a piece as many lines as a window is high and one outside; where a window's
-  // lines lie.
+  // Working memory of a thread: for each vector of a piece a ring of as many lines as a window is high, and one line of
+  // what lies outside; then the addresses of a window's lines.
   std::int64_t ring_lines = 1, ring_width = 1;
-  std::int64_t ringWords() const { return (ring_lines + 1) * ring_width * kInt8DepthwisePiece; }
-  std::int64_t scratchWords() const { return (ringWords() + 2 * kernel[0] + 15) / 16 * 16; }
+  std::int64_t ringQuads() const { return (ring_lines + 1) * ring_width * kInt8DepthwisePiece; }
+  std::int64_t scratchQuads() const { return (ringQuads() + 2 * kernel[0] + 15) / 16 * 16; }
   std::int64_t units() const { return images * bands * pieces; }
 };
 

@@ -1,12 +1,8 @@
-// Runs products of integers (int8_gemm.h): the image is turned into words where it has to be, then blocks of rows, panels
+// Runs products of integers (int8_gemm.h): the image gets VNNI-4 packing where it has none, then blocks of rows, panels
 // and tiles as in packed_gemm.cpp. Sums, scales, the first addend and the clamp stay in registers and the first-level
 // cache; longer chains go over the tile in FP32.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/int8/int8_gemm.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,12 +12,11 @@
 #include "kernels/int8/int8_quantized_tile-inl.h"
 #include "kernels/int8/int8_tile-inl.h"
 #include "kernels/int8/int8_tile_kinds-inl.h"
+#include "kernels/int8/int8_vnni4-inl.h"
 #include "kernels/int8/int8_window_bytes-inl.h"
-#include "kernels/int8/int8_words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 struct TileBuffers {
   float* values;
@@ -34,7 +29,7 @@ std::int64_t operandOffset(const GemmJob& job, const GemmOperand& o, std::int64_
   return row / pixels * o.image_stride + row % pixels * o.pixel_stride + column * o.column_stride;
 }
 
-// Rows of operand `k` for a tile as floats, side by side, `width` apart.
+// Lays out operand `k` for a tile as floats: rows that are `width` apart.
 void layOutOperand(const Int8GemmJob& job, const Int8GemmCall& call, int k, std::int64_t row, std::int64_t rows,
                    const GemmPanel& panel, float* to) {
   const GemmOperand& o = job.gemm.operands[k];
@@ -48,7 +43,7 @@ void layOutOperand(const Int8GemmJob& job, const Int8GemmCall& call, int k, std:
   }
 }
 
-// Points the tile to its addend; where the panel has columns that do not exist, to a copy.
+// Points the tile to its addend, or to a copy of it if the panel has columns that do not exist.
 void bindAddend(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel, std::int64_t row,
                 std::int64_t rows, const TileBuffers& buffers, Int8Tile* tile) {
   const int k = job.chain.addend;
@@ -76,7 +71,7 @@ void bindAddend(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPane
   tile->addend_type = DType::kF32;
 }
 
-// `rows` of all tile.repeats tiles.
+// Computes tile.repeats tiles of `rows` rows together.
 HWY_INLINE void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel, TileRun run,
                         std::int64_t row, std::int64_t rows, const TileBuffers& buffers, Int8Tile& tile) {
   const auto element = static_cast<std::int64_t>(elementBytes(job.result));
@@ -108,7 +103,7 @@ HWY_INLINE void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const 
   }
   const char* from = reinterpret_cast<const char*>(buffers.values);
   if (!finished) {
-    narrowValues(job.result, buffers.values, buffers.result, count);
+    downconvertValues(job.result, buffers.values, buffers.result, count);
     from = reinterpret_cast<const char*>(buffers.result);
   }
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -117,7 +112,7 @@ HWY_INLINE void runTile(const Int8GemmJob& job, const Int8GemmCall& call, const 
   }
 }
 
-// The tile with everything that tiles of one panel share.
+// A tile whose members are set as far as all tiles of one panel share them.
 Int8Tile panelTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmPanel& panel) {
   Int8Tile tile;
   tile.row_stride = job.gemm.row_stride;
@@ -138,14 +133,15 @@ Int8Tile panelTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmP
   return tile;
 }
 
-// A tile fetched so many lines.
+// Moves the ranges of `tile` on by the `lines` lines that it has prefetched.
 void advance(std::int64_t lines, Int8Tile* tile) {
   FetchRange& range = tile->ahead.done() ? tile->after : tile->ahead;
   if (!range.done()) range.begin += lines * kLineFloats;
 }
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-// The taps of result pixels [column, column + rows) of a line that meet the image, `length` words each. Returns how many.
+// Fills the taps of result pixels [column, column + rows) of a line that lie in the image, `length` quads each. Returns
+// their number.
 std::int64_t tapsOf(const GemmRows& r, const float* image, const float* weights, std::int64_t width,
                     std::int64_t length, std::int64_t line, std::int64_t column, std::int64_t rows, Int8Tap* taps) {
   std::int64_t count = 0;
@@ -174,7 +170,7 @@ std::int64_t tapsOf(const GemmRows& r, const float* image, const float* weights,
   return count;
 }
 
-// Lines [row, row + count) of one plane.
+// Computes lines [row, row + count) of one plane.
 void runTapLines(const Int8GemmJob& int8, const Int8GemmCall& call, std::int64_t row, std::int64_t count,
                  const GemmPanel& panel, const TileBuffers& buffers, Int8Tile& tile) {
   static constexpr TileKind kKind = tapKind();
@@ -208,7 +204,7 @@ std::int64_t panelsThatFetch(const GemmJob& job, const FetchRange& range, std::i
   return spare <= 0 ? 1 : (lines + spare - 1) / spare;
 }
 
-// Task (i, j) of row_shares × column_shares.
+// Runs task (i, j) of row_shares × column_shares.
 template <bool kVnni>
 void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scratch, std::int64_t task) {
   const GemmJob& job = int8.gemm;
@@ -243,7 +239,8 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
     for (std::int64_t p = panel_begin; p < panel_end; ++p) {
       const GemmPanel& panel = job.panels[p];
       Int8Tile tile = panelTile(int8, call, panel);
-      // Later blocks find the weights in the cache; few are there anyway.
+      // The first block prefetches the next panel's weights: later blocks find them in the cache, and few weights are
+      // there anyway.
       if (far_weights && block == first_block && p + 1 < panel_end) {
         const float* const begin = call.weights + job.panels[p + 1].weights;
         tile.ahead = {begin, begin + job.panels[p + 1].width * depth};
@@ -261,7 +258,7 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
 #endif
       const float* span = rows + (panel.group - first_group) * job.group_stride;
       const std::int64_t tiles = (span_rows + kind->max_rows - 1) / kind->max_rows;
-      // Tiles that write their result in place need nothing between them: those of a size are one call.
+      // Tiles that write their result in place need no work between them, so all tiles of one size are one call.
       const bool joined = int8.quantized && panel.columns == panel.width;
       const std::int64_t size = span_rows / tiles, larger = span_rows % tiles;  // so many tiles have one row more
       for (std::int64_t done = 0; done < count; done += span_rows, span += job.span_stride) {
@@ -286,7 +283,7 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
 Int8GemmCode int8Code(bool vnni) {
   Int8GemmCode code;
   code.traits = {static_cast<std::int32_t>(hn::MaxLanes(F32())), kHalfVectors};
-  code.pad = &padWords;
+  code.pad = &padToVnni4;
   code.pad_lines = &padByteLines;
   code.round = &roundRows;
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
@@ -299,8 +296,7 @@ Int8GemmCode int8Code(bool vnni) {
   return code;
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

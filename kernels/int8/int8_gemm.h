@@ -1,8 +1,8 @@
-// Products of u8 or s8 by s8 weights as a packed matrix product (packed_gemm.h): words of four bytes take the place of
-// floats, so that rows are planned, copied and gathered by the same code. Sums are exact in 32 bits on every instruction
-// set: by vpdpbusd where there is VNNI, else by widening to 16 bits (vpmaddubsw would saturate). The sum of
-// (x - zero)·w is the sum of x·w from -zero·Σw on; signed bytes become unsigned by flipping their highest bit while they
-// are copied.
+// Products of u8 or s8 by s8 weights as a packed matrix product (packed_gemm.h) in VNNI-4 packing: quads, which are four
+// bytes side by side in 32 bits, take the place of floats, so that rows are planned, copied and gathered by the same
+// code. Sums are exact in 32 bits on every instruction set: by vpdpbusd where there is VNNI, else by widening to 16 bits
+// (vpmaddubsw would saturate). The sum of (x - zero)·w is the sum of x·w from -zero·Σw on; signed bytes become unsigned
+// by flipping their highest bit while they are copied.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,14 @@
 
 namespace ipex_studio {
 
-constexpr std::int64_t kWordBytes = 4;
+constexpr std::int64_t kVnni4Bytes = 4;
 
-// One tap of a tile of pixels side by side, or several that follow each other in memory: where its first row lies, and its
-// weights. At most one row, the first or the last, has nothing there: then it adds nothing, and `a` is the next row's.
+// One tap of a tile of neighbouring pixels, or several taps that follow each other in memory: the address of its first
+// row, and its weights. At most one row, the first or the last, lies outside of the image there: it adds nothing, and
+// where it is the first, `a` is the address of the next row.
 struct Int8Tap {
   const float *a = nullptr, *b = nullptr;
-  std::int64_t length = 0;  // words
+  std::int64_t length = 0;  // quads
   enum { kAll, kNotFirst, kNotLast } rows = kAll;
 };
 constexpr std::int64_t kMaxEdgeTaps = 25;
@@ -33,7 +34,7 @@ struct FetchRange {
   bool done() const { return begin >= end; }
 };
 
-// Up to kGemmMaxRows rows of words times one panel of words; like GemmTile.
+// Up to kGemmMaxRows rows of quads times one panel of quads; like GemmTile.
 struct Int8Tile {
   const float* a = nullptr;
   std::int64_t row_stride = 0;
@@ -43,7 +44,7 @@ struct Int8Tile {
   const std::int32_t* start = nullptr;  // width values each
   const float* scale = nullptr;
   const float* offset = nullptr;
-  // Rows that were rounded on the fly: each has its own scale and zero, which counts Σw of the column off. May be null.
+  // Rows that were rounded on the fly have a scale and a zero each; zero · Σw of the column is subtracted. May be null.
   const float* row_scale = nullptr;
   const std::int32_t* row_zero = nullptr;
   const std::int32_t* column_sums = nullptr;
@@ -65,60 +66,60 @@ struct Int8Tile {
   std::int64_t tap_count = 0;
 };
 
-// Windows of few channels (or of few taps of them) as rows of bytes without gaps between taps, gathered from a padded copy
-// of the image: three channels then take three bytes, not a word.
+// Windows of few channels (or of few taps of them) as rows of bytes without gaps between taps, gathered from a padded
+// copy of the image: three channels then take three bytes, not a quad.
 struct WindowBytes {
   bool needed = false;
-  std::uint32_t flip = 0, outside = 0;  // four bytes each: see WordPadding; what stands for zero, flipped already
+  std::uint32_t flip = 0, outside = 0;  // four bytes each: see Vnni4Padding; what stands for zero, flipped already
   std::int64_t images = 1, channels = 0;
   std::int64_t in[2] = {1, 1}, out[2] = {1, 1}, kernel[2] = {1, 1}, stride[2] = {1, 1}, padding[2] = {};
   std::int64_t dilation = 1;                                           // of lines; taps of a line lie side by side
   std::int64_t image_stride = 0, channel_stride = 0, strides[2] = {};  // bytes
 
   std::int64_t taps() const { return kernel[0] * kernel[1]; }
-  std::int64_t words() const { return (taps() * channels + kWordBytes - 1) / kWordBytes; }
+  std::int64_t quads() const { return (taps() * channels + kVnni4Bytes - 1) / kVnni4Bytes; }
   // Sizes of the padded copy; lines are padded to whole vectors.
   std::int64_t lines() const { return (out[0] - 1) * stride[0] + (kernel[0] - 1) * dilation + 1; }
   std::int64_t lineBytes() const { return (((out[1] - 1) * stride[1] + kernel[1]) * channels + 2 * 64 - 1) / 64 * 64; }
   std::int64_t bytes() const { return needed ? images * lines() * lineBytes() : 0; }
   // Size of a gathered row.
   std::int64_t rowFloats() const {
-    constexpr std::int64_t kVector = 32 / kWordBytes, kFewSets = 512;  // see meetsInFewSets
-    const std::int64_t floats = (words() + 2 * kVector - 1) / kVector * kVector;
+    constexpr std::int64_t kVector = 32 / kVnni4Bytes, kFewSets = 512;  // see meetsInFewSets
+    const std::int64_t floats = (quads() + 2 * kVector - 1) / kVector * kVector;
     return floats % kFewSets == 0 ? floats + kVector : floats;
   }
 };
 
-// Conversion of the image to VNNI-4 words if its channels (of each group) do not fill words side by side.
-struct WordPadding {
+// Conversion of the image to VNNI-4 packing if its channels (of each group) do not fill quads side by side.
+struct Vnni4Padding {
   bool needed = false;
   std::uint32_t flip = 0;                             // all bytes are combined with it by exclusive or: s8 becomes u8
   std::int64_t images = 1, groups = 1, channels = 0;  // per group
   std::int64_t sizes[3] = {1, 1, 1};
   std::int64_t image_stride = 0, channel_stride = 0, strides[3] = {};  // bytes
-  std::int64_t words() const { return (channels + kWordBytes - 1) / kWordBytes; }
+  std::int64_t quads() const { return (channels + kVnni4Bytes - 1) / kVnni4Bytes; }
   std::int64_t lines() const { return images * sizes[0] * sizes[1]; }
   std::int64_t bytes() const {
-    return needed ? (lines() * sizes[2] * groups * words() * kWordBytes + 63) / 64 * 64 : 0;
+    return needed ? (lines() * sizes[2] * groups * quads() * kVnni4Bytes + 63) / 64 * 64 : 0;
   }
 };
 
-// Rows of floats that become words on the fly.
+// Rows of floats that become quads on the fly.
 struct RowRounding {
   bool needed = false;
   std::int64_t rows = 0, depth = 0, stride = 0;  // floats
-  std::int64_t words() const { return (depth + kWordBytes - 1) / kWordBytes; }
-  // Words of all rows, then their scales, then their zeros.
-  std::int64_t bytes() const { return needed ? (rows * (words() + 2) * kWordBytes + 63) / 64 * 64 : 0; }
+  std::int64_t quads() const { return (depth + kVnni4Bytes - 1) / kVnni4Bytes; }
+  // Quads of all rows, then their scales, then their zeros.
+  std::int64_t bytes() const { return needed ? (rows * (quads() + 2) * kVnni4Bytes + 63) / 64 * 64 : 0; }
 };
 
 struct Int8GemmJob {
-  GemmJob gemm;  // strides and lengths in words; operands of the chain
-  WordPadding padding;
+  GemmJob gemm;  // strides and lengths in quads; operands of the chain
+  Vnni4Padding padding;
   WindowBytes windows;
   RowRounding rounding;
-  // Tiles end as u8 in the registers; panels of four vectors hold their columns in wideLane's order. Bounds where they are
-  // not the type's own.
+  // quantized: tiles end as u8 in the registers, and panels of four vectors hold their columns in wideLane's order.
+  // clamped: the bounds are narrower than the type's own.
   bool quantized = false, clamped = false;
   bool by_taps = false;  // padding is left out: rows are read in place, tap by tap, where there is an image
   std::uint8_t lowest = 0, highest = 255;
@@ -140,7 +141,7 @@ struct Int8GemmJob {
 };
 
 struct Int8GemmCall {
-  const float* x = nullptr;  // words
+  const float* x = nullptr;  // quads
   const float* row_scale = nullptr;
   const std::int32_t* row_zero = nullptr;
   const float* weights = nullptr;
@@ -154,15 +155,15 @@ using RowRoundingRun = void (*)(const RowRounding& rounding, const float* x, flo
                                 std::int64_t end);
 using WindowBytesRun = void (*)(const WindowBytes& windows, const void* x, float* to, std::int64_t begin,
                                 std::int64_t end);
-using WordPaddingRun = void (*)(const WordPadding& padding, const void* x, float* to, std::int64_t begin,
-                                std::int64_t end);
+using Vnni4PaddingRun = void (*)(const Vnni4Padding& padding, const void* x, float* to, std::int64_t begin,
+                                 std::int64_t end);
 
 // Code of one instruction set; by vpdpbusd or by widening.
 struct Int8GemmCode {
   GemmTraits traits;
   Int8GemmRun run = nullptr;
   bool quantizes = false;  // has tiles that end as u8 in the registers
-  WordPaddingRun pad = nullptr;
+  Vnni4PaddingRun pad = nullptr;
   WindowBytesRun pad_lines = nullptr;
   RowRoundingRun round = nullptr;
   PointwiseApply pointwise = nullptr;
@@ -177,7 +178,7 @@ bool mayUseVnni(const std::string& isa);
 // weights-not-constant, bias-not-constant, depth.
 Verdict takesPackedIntegers(const PrepareArgs& args);
 
-// Like makePackedGemm: `job` has gemm's rows in VNNI-4 words, row_count, columns and operands, and padding.
+// Like makePackedGemm: `job` has gemm's rows in quads, row_count, columns and operands, and padding.
 // `channel_axis` of dst.
 std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob job, std::vector<TensorDesc> layouts,
                                          const TensorDesc& dst, int channel_axis);

@@ -25,12 +25,12 @@ class Int8GemmOp final : public PreparedOp {
     const auto panels = static_cast<std::int64_t>(gemm.panels.size());
     const std::int64_t share = thread < gemm.row_shares * gemm.column_shares ? thread % gemm.column_shares : 0;
     const std::int64_t begin = panels * share / gemm.column_shares, end = panels * (share + 1) / gemm.column_shares;
-    // With few rows the weights are all that takes time.
+    // With few rows the time is that of reading the weights.
     constexpr std::int64_t kFewRows = 8, kMaxBytes = 1 << 20;
     const GemmPanel& first = gemm.panels[static_cast<std::size_t>(begin)];
     const std::int64_t depth = gemm.rows.depth(), taken = gemm.row_count <= kFewRows ? end - begin : 1;
     return {static_cast<const float*>(weights->data()) + first.weights,
-            static_cast<std::size_t>(std::min(kMaxBytes, taken * first.width * depth * kWordBytes))};
+            static_cast<std::size_t>(std::min(kMaxBytes, taken * first.width * depth * kVnni4Bytes))};
   }
 
   void execute(ExecState* state, const void* const* from, void* const* to, void* scratch) const override {
@@ -41,13 +41,13 @@ class Int8GemmOp final : public PreparedOp {
     call.dst = to[0];
     auto* own = static_cast<char*>(scratch);
     if (job.padding.needed) {
-      auto* const words = reinterpret_cast<float*>(own);
+      auto* const quads = reinterpret_cast<float*>(own);
       own += job.padding.bytes();
-      const std::int64_t grain = grainFor(job.padding.sizes[2] * job.padding.groups * job.padding.words() * 2);
+      const std::int64_t grain = grainFor(job.padding.sizes[2] * job.padding.groups * job.padding.quads() * 2);
       parallelFor(job.padding.lines(), grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
-        code.pad(job.padding, from[kSrc], words, begin, end);
+        code.pad(job.padding, from[kSrc], quads, begin, end);
       });
-      call.x = words;
+      call.x = quads;
     }
     if (job.windows.needed) {
       auto* const lines = reinterpret_cast<float*>(own);
@@ -59,14 +59,14 @@ class Int8GemmOp final : public PreparedOp {
       call.x = lines;
     }
     if (job.rounding.needed) {
-      auto* const words = reinterpret_cast<float*>(own);
+      auto* const quads = reinterpret_cast<float*>(own);
       own += job.rounding.bytes();
       parallelFor(job.rounding.rows, grainFor(job.rounding.depth / 4), threads,
                   [&](std::int64_t begin, std::int64_t end, int) {
-                    code.round(job.rounding, static_cast<const float*>(from[kSrc]), words, begin, end);
+                    code.round(job.rounding, static_cast<const float*>(from[kSrc]), quads, begin, end);
                   });
-      call.x = words;
-      call.row_scale = words + job.rounding.rows * job.rounding.words();
+      call.x = quads;
+      call.row_scale = quads + job.rounding.rows * job.rounding.quads();
       call.row_zero = reinterpret_cast<const std::int32_t*>(call.row_scale + job.rounding.rows);
     }
     auto* const floats = reinterpret_cast<float*>(own);
@@ -84,12 +84,12 @@ class Int8GemmOp final : public PreparedOp {
   }
 };
 
-// Calls fn(panel, lane, word, byte, weight) for every weight; lanes count within the panel, words along the depth.
+// Calls fn(panel, lane, quad, byte, weight) for every weight; lanes count within the panel, quads along the depth.
 template <typename Fn>
 void forEachWeight(const Int8GemmJob& job, const TensorDesc& w, const std::int8_t* data, const Fn& fn) {
   const GemmRows& rows = job.gemm.rows;
   const std::int64_t taps = w.dims.count() / (w.dims[0] * w.dims[1]);
-  const std::int64_t tap_bytes = job.windows.needed ? w.dims[1] : rows.channels * kWordBytes;
+  const std::int64_t tap_bytes = job.windows.needed ? w.dims[1] : rows.channels * kVnni4Bytes;
   for (const GemmPanel& panel : job.gemm.panels) {
     for (std::int64_t j = 0; j < panel.columns; ++j) {
       const std::int64_t lane = job.laneOf(panel, j);
@@ -101,25 +101,25 @@ void forEachWeight(const Int8GemmJob& job, const TensorDesc& w, const std::int8_
         }
         for (std::int64_t c = 0; c < w.dims[1]; ++c) {
           const std::int64_t byte = tap * tap_bytes + c;
-          fn(panel, lane, byte / kWordBytes, byte % kWordBytes, data[offset + c * w.strides[1]]);
+          fn(panel, lane, byte / kVnni4Bytes, byte % kVnni4Bytes, data[offset + c * w.strides[1]]);
         }
       }
     }
   }
 }
 
-std::size_t packedWordBytes(const Int8GemmJob& job) {
+std::size_t packedBytes(const Int8GemmJob& job) {
   const GemmPanel& last = job.gemm.panels.back();
-  return static_cast<std::size_t>((last.weights + last.width * job.gemm.rows.depth()) * kWordBytes);
+  return static_cast<std::size_t>((last.weights + last.width * job.gemm.rows.depth()) * kVnni4Bytes);
 }
 
-void packWords(const Int8GemmJob& job, const TensorDesc& w, const std::int8_t* data, void* packed) {
+void packVnni4(const Int8GemmJob& job, const TensorDesc& w, const std::int8_t* data, void* packed) {
   auto* const bytes = static_cast<std::int8_t*>(packed);
-  std::memset(bytes, 0, packedWordBytes(job));
+  std::memset(bytes, 0, packedBytes(job));
   forEachWeight(
       job, w, data,
-      [&](const GemmPanel& panel, std::int64_t lane, std::int64_t word, std::int64_t byte, std::int8_t value) {
-        bytes[(panel.weights + word * panel.width + lane) * kWordBytes + byte] = value;
+      [&](const GemmPanel& panel, std::int64_t lane, std::int64_t quad, std::int64_t byte, std::int8_t value) {
+        bytes[(panel.weights + quad * panel.width + lane) * kVnni4Bytes + byte] = value;
       });
 }
 
@@ -191,13 +191,13 @@ bool readsByTaps(const PrepareArgs& args, const Int8GemmJob& job) {
   return true;
 }
 
-// Blocks of lines, as many as the second-level cache holds of the image.
+// Cuts the result into blocks of as many lines as the second-level cache holds of the image.
 void planTaps(Int8GemmJob* job) {
   GemmJob& gemm = job->gemm;
   const GemmRows& r = gemm.rows;
   constexpr std::int64_t kRowsInL2 = 384 << 10;
   const auto ceilDiv = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
-  const std::int64_t line_bytes = r.stride[1] * r.in[2] * r.channels * kWordBytes;
+  const std::int64_t line_bytes = r.stride[1] * r.in[2] * r.channels * kVnni4Bytes;
   const std::int64_t fitting = std::max<std::int64_t>(1, kRowsInL2 / line_bytes),
                      share = ceilDiv(r.out[1], ceilDiv(gemm.row_shares, r.images));
   job->by_taps = true;
@@ -250,7 +250,7 @@ void planColumns(const PrepareArgs& args, Int8GemmJob* job) {
       job->offset[lane] = job->chain.offset[static_cast<std::size_t>(panel.column + j)];
     }
   }
-  // Wraps around as the sums do; the whole fits.
+  // Unsigned arithmetic wraps around, as the sums do; only the total must fit 32 bits, and it does.
   const std::uint32_t zero = job->rounding.needed ? 0 : zeroByte(args);
   forEachWeight(*job, args.src[kWeights], static_cast<const std::int8_t*>(args.constant[kWeights]),
                 [&](const GemmPanel& panel, std::int64_t lane, std::int64_t, std::int64_t, std::int8_t value) {
@@ -316,7 +316,7 @@ std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob jo
                   gemm.columns, groups, depth, traits.lanes, traits.half_vectors, job.quantized,
                   gemm.panels.front().width, w.dims.str(), w.strides.str());
   op->weights =
-      args.weights->getOrPack(data, form, packedWordBytes(job), [&](void* packed) { packWords(job, w, data, packed); });
+      args.weights->getOrPack(data, form, packedBytes(job), [&](void* packed) { packVnni4(job, w, data, packed); });
   op->src = std::move(layouts);
   op->dst = {dst};
   op->packed.assign(args.src.size(), false);

@@ -1,6 +1,6 @@
-// Tiles of products of integers by vpdpbusd that end as u8: sums are scaled, added to and narrowed in the registers, four
-// vectors at a time where a panel has as many. No lane is clamped before it is narrowed: who plans such tiles knows that
-// no value leaves 32 bits, and packing saturates.
+// Tiles of products of integers by vpdpbusd that end as u8: sums are scaled, added to and packed into bytes in the
+// registers, four vectors at a time where a panel has as many. No lane is clamped before it is packed: who plans such
+// tiles knows that no value leaves 32 bits, and packing saturates.
 #if defined(IPEX_KERNELS_INT8_QUANTIZED_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_INT8_QUANTIZED_TILE_INL_H
 #undef IPEX_KERNELS_INT8_QUANTIZED_TILE_INL_H
@@ -13,12 +13,11 @@
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr int kQuantizedLanes = 16, kPackedVectors = 4;
 
-// 32 bits of `sum` to the nearest step. `addend`: sixteen bytes as words, or none.
+// Stores sixteen sums as bytes, rounded to the nearest step. `addend`: sixteen bytes; not read without kAddend.
 template <bool kAddend>
 HWY_INLINE __m512i quantized(__m512i sum, __m512 scale, __m512 offset, __m512 factor, __m512i addend) {
   __m512 v = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, offset);
@@ -26,8 +25,8 @@ HWY_INLINE __m512i quantized(__m512i sum, __m512 scale, __m512 offset, __m512 fa
   return _mm512_cvtps_epi32(v);
 }
 
-// A row of four vectors as 64 bytes: packing puts four lanes of each vector side by side, which is how wideLane numbers
-// columns; the addend's bytes are spread the same way.
+// Stores a row of four vectors as 64 bytes. Packing puts four lanes of each vector side by side, which is how wideLane
+// numbers columns; the addend's bytes are spread the same way.
 template <bool kAddend>
 HWY_INLINE void storePacked(const __m512i* sum, const __m512* scale, const __m512* offset, __m512 factor,
                             const std::uint8_t* addend, std::uint8_t* c) {
@@ -47,8 +46,8 @@ HWY_INLINE void storePacked(const __m512i* sum, const __m512* scale, const __m51
 }
 
 template <bool kAddend>
-HWY_INLINE void storeNarrowed(__m512i sum, __m512 scale, __m512 offset, __m512 factor, const std::uint8_t* addend,
-                              std::uint8_t* c) {
+HWY_INLINE void storeQuantized(__m512i sum, __m512 scale, __m512 offset, __m512 factor, const std::uint8_t* addend,
+                               std::uint8_t* c) {
   __m512i bytes = _mm512_setzero_si512();
   if constexpr (kAddend) bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(addend)));
   const __m512i v = quantized<kAddend>(sum, scale, offset, factor, bytes);
@@ -81,14 +80,14 @@ HWY_INLINE void storeQuantized(const Int8Tile& t, const std::uint8_t* addend, st
 #pragma GCC unroll 4
       for (int f = 0; f < kVectors; ++f) {
         const std::int64_t column = f * kQuantizedLanes;
-        storeNarrowed<kAddend>(row[f], scale[f], offset[f], factor, kAddend ? from + column : nullptr,
-                               c + r * t.c_stride + column);
+        storeQuantized<kAddend>(row[f], scale[f], offset[f], factor, kAddend ? from + column : nullptr,
+                                c + r * t.c_stride + column);
       }
     }
   }
 }
 
-// t.repeats tiles below each other; kFetch: t.ahead is there.
+// Computes t.repeats tiles, one below the other. kFetch: t.ahead holds memory to prefetch.
 template <int kRows, int kVectors, bool kFetch>
 void multiplyToQuantized(const Int8Tile& tile) {
   using D = hn::ScalableTag<std::int32_t>;
@@ -99,7 +98,7 @@ void multiplyToQuantized(const Int8Tile& tile) {
   for (std::int64_t n = t.repeats; n > 0; --n) {
     hn::Vec<D> sum[kRows][kVectors];
     hn::Vec<hn::Half<D>> none[1];
-    // The lines of the result, which often lie where the addend does, arrive while the products are summed.
+    // Prefetches the lines of the result, which are often the addend's, while the products are summed.
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) __builtin_prefetch(c + r * t.c_stride, 1);
     sumProducts<kRows, kVectors, 0, true>(t, sum, none, &ahead);
@@ -115,7 +114,7 @@ void multiplyToQuantized(const Int8Tile& tile) {
   }
 }
 
-// Pixels of one line, tap by tap.
+// Computes neighbouring pixels of one line, tap by tap.
 template <int kRows, int kVectors>
 void multiplyTaps(const Int8Tile& tile) {
   using D = hn::ScalableTag<std::int32_t>;
@@ -142,7 +141,7 @@ void multiplyTaps(const Int8Tile& tile) {
   storeQuantized<kRows, kVectors, false>(t, nullptr, c, sum);
 }
 
-// Rows of bytes between bounds that are no type's own.
+// Clamps rows of bytes to bounds narrower than those of their type.
 inline void clampBytes(std::uint8_t* c, std::int64_t stride, std::int64_t rows, std::int64_t width, std::uint8_t low,
                        std::uint8_t high) {
   const hn::CappedTag<std::uint8_t, kQuantizedLanes> d;
@@ -153,8 +152,7 @@ inline void clampBytes(std::uint8_t* c, std::int64_t stride, std::int64_t rows, 
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // x86 with 512-bit vectors

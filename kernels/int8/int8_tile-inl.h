@@ -1,4 +1,4 @@
-// The innermost part of products of integers: kRows rows of words times one panel, sums of 32 bits in registers over the
+// The innermost part of products of integers: kRows rows of quads times one panel, sums of 32 bits in registers over the
 // whole depth, then scale, offset, addend, clamp and the conversion to the result's type.
 #if defined(IPEX_KERNELS_INT8_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_INT8_TILE_INL_H
@@ -8,67 +8,64 @@
 #endif
 
 #include <hwy/cache_control.h>
-#include <hwy/highway.h>
 
 #include <cstring>
 #include <type_traits>
 
 #include "kernels/common/byte_convert-inl.h"
+#include "kernels/common/simd-inl.h"
 #include "kernels/common/vector_math-inl.h"
 #include "kernels/int8/int8_gemm.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr bool kOneLane = HWY_TARGET == HWY_SCALAR;
 
-// Words of weights as a multiplication wants them: as they are, or the even and the odd bytes as 16 bits each.
+// A vector of quads as a multiplication wants it: as it is, or the even and the odd bytes as 16 bits each.
 template <class V, bool kVnni>
-struct WeightWords {
-  V word;
+struct Vnni4Operand {
+  V quad;
 };
 template <class V>
-struct WeightWords<V, false> {
+struct Vnni4Operand<V, false> {
   V even, odd;
 };
 
 template <bool kVnni, class D, class V = hn::Vec<D>>
-HWY_INLINE WeightWords<V, kVnni> loadWeights(D d, const float* from) {
-  const V word = hn::LoadU(d, reinterpret_cast<const std::int32_t*>(from));
+HWY_INLINE Vnni4Operand<V, kVnni> loadWeights(D d, const float* from) {
+  const V quad = hn::LoadU(d, reinterpret_cast<const std::int32_t*>(from));
   if constexpr (kVnni) {
-    return {word};
+    return {quad};
   } else if constexpr (kOneLane) {
-    return {word, word};
+    return {quad, quad};
   } else {
     const hn::Repartition<std::int16_t, D> d16;
-    const auto pairs = hn::BitCast(d16, word);
+    const auto pairs = hn::BitCast(d16, quad);
     return {hn::BitCast(d, hn::ShiftRight<8>(hn::ShiftLeft<8>(pairs))), hn::BitCast(d, hn::ShiftRight<8>(pairs))};
   }
 }
 
-// Words of unsigned bytes, prepared likewise.
+// Quads of unsigned bytes, prepared likewise.
 template <bool kVnni, class D, class V = hn::Vec<D>>
-HWY_INLINE WeightWords<V, kVnni> splitWords(D d, V words) {
+HWY_INLINE Vnni4Operand<V, kVnni> vnni4Operand(D d, V quads) {
   if constexpr (kVnni) {
-    return {words};
+    return {quads};
   } else if constexpr (kOneLane) {
-    return {words, words};
+    return {quads, quads};
   } else {
     const hn::Repartition<std::uint16_t, D> du16;
-    return {hn::And(words, hn::Set(d, 0x00FF00FF)), hn::BitCast(d, hn::ShiftRight<8>(hn::BitCast(du16, words)))};
+    return {hn::And(quads, hn::Set(d, 0x00FF00FF)), hn::BitCast(d, hn::ShiftRight<8>(hn::BitCast(du16, quads)))};
   }
 }
 
 template <bool kVnni, class D, class V = hn::Vec<D>>
-HWY_INLINE V addProducts(D d, const WeightWords<V, kVnni>& x, const WeightWords<V, kVnni>& w, V sum) {
+HWY_INLINE V addProducts(D d, const Vnni4Operand<V, kVnni>& x, const Vnni4Operand<V, kVnni>& w, V sum) {
   if constexpr (kVnni) {
     // Assembly, because machines may have the instruction without the features of a Highway target that has it.
     static_cast<void>(d);
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(x.word.raw), "v"(w.word.raw));
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(x.quad.raw), "v"(w.quad.raw));
 #endif
     return sum;
   } else if constexpr (kOneLane) {
@@ -94,8 +91,8 @@ HWY_INLINE V hardSwish(D d, V v, float scale, float offset) {
   return hn::MulAdd(hn::Mul(v, gate), hn::Set(d, scale * (1.0f / 6)), hn::Set(d, offset));
 }
 
-// x·Φ(x) with Φ(x) = 1/2 + x · P(x²) up to |x| = 4, 0 and 1 beyond: off by 2.2e-4 at most, far below a step of bytes. P was
-// fitted by least squares with P(16) · 4 = 1/2, reweighted until the error of the product was level (Lawson 1961).
+// x·Φ(x) with Φ(x) = 1/2 + x · P(x²) up to |x| = 4, 0 and 1 beyond: off by 2.2e-4 at most, far below a step of bytes. P
+// was fitted by least squares with P(16) · 4 = 1/2, reweighted until the error of the product was level (Lawson 1961).
 struct GeluTerms {
   float term[7];
 };
@@ -210,8 +207,8 @@ HWY_NOINLINE inline void finishSums(const Int8Tile& t, const std::int32_t* sums,
   finishTyped<float>(t, sums, rows, width);
 }
 
-// Memory that arrives in the second-level cache while a tile is summed, a line for each step along the depth: `first`, then
-// `second`, then nothing new.
+// Memory that arrives in the second-level cache while a tile is summed, a line for each step along the depth: `first`,
+// then `second`, then nothing new.
 class FetchAhead {
  public:
   FetchAhead(const FetchRange& first, const FetchRange& second) : next_(first.begin), end_(first.end), second_(second) {
@@ -243,8 +240,8 @@ struct FetchNothing {
   void endTile() {}
 };
 
-// Adds `length` words of rows [kFirst, kEnd) of a tile times as many lines of a panel, from `b` on; row kFirst begins at `a`,
-// rows are `stride` bytes apart. Sums lie in registers: full vectors of a row, then half a vector.
+// Adds `length` quads of rows [kFirst, kEnd) of a tile times as many lines of a panel, from `b` on; row kFirst begins at
+// `a`, rows are `stride` bytes apart. Sums lie in registers: full vectors of a row, then half a vector.
 template <int kRows, int kFull, int kHalf, bool kVnni, int kFirst, int kEnd, class Fetch,
           class D = hn::ScalableTag<std::int32_t>, class H = hn::Half<D>>
 HWY_INLINE void sumRun(const char* a, std::int64_t stride, std::int64_t length, const float* b,
@@ -262,23 +259,23 @@ HWY_INLINE void sumRun(const char* a, std::int64_t stride, std::int64_t length, 
   for (int i = 1; i < kBases; ++i) base[i] = base[i - 1] + 3 * stride;
   for (std::int64_t k = length; k > 0; --k, b += kWidth) {
     ahead->fetch();
-    WeightWords<hn::Vec<D>, kVnni> w[kFull > 0 ? kFull : 1];
-    WeightWords<hn::Vec<H>, kVnni> half_w;
+    Vnni4Operand<hn::Vec<D>, kVnni> w[kFull > 0 ? kFull : 1];
+    Vnni4Operand<hn::Vec<H>, kVnni> half_w;
 #pragma GCC unroll 4
     for (int f = 0; f < kFull; ++f) w[f] = loadWeights<kVnni>(d, b + f * kLanes);
     if constexpr (kHalf > 0) half_w = loadWeights<kVnni>(h, b + kFull * kLanes);
 #pragma GCC unroll 16
     for (int r = kFirst; r < kEnd; ++r) {
       const int from = r - kFirst;
-      std::int32_t word;
-      std::memcpy(&word, base[from / 3] + from % 3 * stride, sizeof word);
+      std::int32_t quad;
+      std::memcpy(&quad, base[from / 3] + from % 3 * stride, sizeof quad);
       if constexpr (kFull > 0) {
-        const auto wide = splitWords<kVnni>(d, hn::Set(d, word));
+        const auto wide = vnni4Operand<kVnni>(d, hn::Set(d, quad));
 #pragma GCC unroll 4
         for (int f = 0; f < kFull; ++f) sum[r][f] = addProducts<kVnni>(d, wide, w[f], sum[r][f]);
       }
       if constexpr (kHalf > 0)
-        half_sum[r] = addProducts<kVnni>(h, splitWords<kVnni>(h, hn::Set(h, word)), half_w, half_sum[r]);
+        half_sum[r] = addProducts<kVnni>(h, vnni4Operand<kVnni>(h, hn::Set(h, quad)), half_w, half_sum[r]);
     }
 #pragma GCC unroll 8
     for (int i = 0; i < kBases; ++i) base[i] += sizeof(float);
@@ -298,7 +295,7 @@ HWY_INLINE void startSums(const std::int32_t* start, hn::Vec<D> (&sum)[kRows][kF
   }
 }
 
-// Sums over all segments.
+// Computes a tile: sums over all segments, then finishes them.
 template <int kRows, int kFull, int kHalf, bool kVnni, class Fetch, class D = hn::ScalableTag<std::int32_t>,
           class H = hn::Half<D>>
 HWY_INLINE void sumProducts(const Int8Tile& t, hn::Vec<D> (&sum)[kRows][kFull > 0 ? kFull : 1],
@@ -336,8 +333,7 @@ void multiplyBytes(const Int8Tile& t) {
   finishSums(t, sums, kRows, kWidth);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

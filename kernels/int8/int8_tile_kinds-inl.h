@@ -11,8 +11,7 @@
 #include "kernels/int8/int8_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr bool kHalfVectors = hn::MaxLanes(F32()) == 16;
 constexpr int kUnit = hn::MaxLanes(F32()) / (kHalfVectors ? 2 : 1);  // columns
@@ -42,7 +41,7 @@ constexpr TileKind tileKind() {
 template <bool kVnni>
 const TileKind& kindOf(std::int32_t width) {
 #if HWY_TARGET <= HWY_AVX3
-  // Upconverted weights take twice the registers.
+  // Without VNNI weights have 16 bits here and take twice the registers.
   static constexpr TileKind kKinds[] = {tileKind<kVnni, 14, 0, 1>(),
                                         tileKind<kVnni, 14, 1, 0>(),
                                         tileKind < kVnni,
@@ -114,8 +113,7 @@ const TileKind& kindFor(const Int8GemmJob& job, const GemmPanel& panel, bool fet
   return kindOf<kVnni>(panel.width);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -1,5 +1,5 @@
-// Windows of few channels as rows of bytes (WindowBytes): the image is copied once with its padding and its channels side by
-// side, then the taps of each line of a window are one piece.
+// Windows of few channels as rows of bytes (WindowBytes): the image is copied once with its padding and its channels
+// side by side, then the taps of each line of a window are one piece.
 #if defined(IPEX_KERNELS_INT8_WINDOW_BYTES_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_INT8_WINDOW_BYTES_INL_H
 #undef IPEX_KERNELS_INT8_WINDOW_BYTES_INL_H
@@ -7,20 +7,16 @@
 #define IPEX_KERNELS_INT8_WINDOW_BYTES_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/common/simd-inl.h"
 #include "kernels/int8/int8_gemm.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-// `count` pixels, channels side by side.
+// Copies `count` pixels, channels side by side.
 inline void copyPixels(const WindowBytes& w, const std::uint8_t* from, std::int64_t count, std::uint8_t* to) {
   const hn::CappedTag<std::uint8_t, 16> d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
@@ -48,7 +44,7 @@ inline void copyPixels(const WindowBytes& w, const std::uint8_t* from, std::int6
   }
 }
 
-// Lines [begin, end) of the padded copies of all images.
+// Makes lines [begin, end) of the padded copies of all images.
 inline void padByteLines(const WindowBytes& w, const void* x, float* to, std::int64_t begin, std::int64_t end) {
   const std::int64_t line_bytes = w.lineBytes(), lines = w.lines();
   for (std::int64_t line = begin; line < end; ++line) {
@@ -66,7 +62,7 @@ inline void padByteLines(const WindowBytes& w, const void* x, float* to, std::in
   }
 }
 
-// Rows [begin, begin + count), row_floats apart; x: the padded copies.
+// Gathers rows [begin, begin + count), row_floats apart; x: the padded copies.
 inline void gatherBytes(const WindowBytes& w, const float* x, std::int64_t begin, std::int64_t count,
                         std::int64_t row_floats, float* to) {
   const hn::CappedTag<std::uint8_t, 32> d;
@@ -98,8 +94,7 @@ inline void gatherBytes(const WindowBytes& w, const float* x, std::int64_t begin
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -1,16 +1,16 @@
 // Matrix products of integers that the library does not take as they are, by its kernel on changed operands.
 //
 // matmul_onednn_flipped: u8 for the right operand becomes s8 by flipping the highest bit; its zero point moves along.
-// matmul_onednn_upconverted: both operands become FP32, less their zero points. For machines without VNNI; sums must fit the
-// 24 bits of FP32, so that they are exact.
+// matmul_onednn_upconverted: both operands become FP32, less their zero points. For machines without VNNI; sums must fit
+// the 24 bits of FP32, so that they are exact.
 //
 // Decline: device, dtype, post-ops, depth, and what the library's kernel declines.
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/requantization.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -19,7 +19,7 @@ constexpr std::size_t kA = 0, kB = 1;
 
 std::size_t padded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The inner operation on copies of some sources. Only its pointers differ.
+// Runs the inner operation on converted copies of some sources.
 class ChangedMatmul : public PreparedOp {
  public:
   std::unique_ptr<PreparedOp> inner;
@@ -28,7 +28,7 @@ class ChangedMatmul : public PreparedOp {
   std::unique_ptr<ExecState> newState() const override { return inner->newState(); }
 
  protected:
-  // Two operands, and as many sources as a chain may have.
+  // Most sources: two operands and those of the longest chain.
   static constexpr std::size_t kMost = 66;
 
   template <typename Fn>
@@ -93,7 +93,7 @@ class MatmulFlipped final : public Kernel {
 };
 
 template <typename T>
-void widenLess(const void* from, float zero, float* to, std::int64_t begin, std::int64_t end) {
+void upconvertLess(const void* from, float zero, float* to, std::int64_t begin, std::int64_t end) {
   const auto* const bytes = static_cast<const T*>(from);
   for (std::int64_t i = begin; i < end; ++i) to[i] = static_cast<float>(bytes[i]) - zero;
 }
@@ -118,19 +118,19 @@ class UpconvertedMatmulOp final : public ChangedMatmul {
       auto* const wide = reinterpret_cast<float*>(free);
       free += padded(inner->src[s].bytes());
       overElements(src[s], [&](std::int64_t begin, std::int64_t end) {
-        (src[s].dtype == DType::kU8 ? widenLess<std::uint8_t> : widenLess<std::int8_t>)(from[s], zeros[s], wide, begin,
-                                                                                        end);
+        (src[s].dtype == DType::kU8 ? upconvertLess<std::uint8_t> : upconvertLess<std::int8_t>)(from[s], zeros[s], wide,
+                                                                                                begin, end);
       });
       sources[s] = wide;
     }
     void* result = to[0];
-    const bool narrows = isByte(dst[0].dtype);
-    if (narrows) {
+    const bool downconverts = isByte(dst[0].dtype);
+    if (downconverts) {
       result = free;
       free += padded(inner->dst[0].bytes());
     }
     inner->execute(state, sources, &result, free);
-    if (!narrows) return;
+    if (!downconverts) return;
     overElements(dst[0], [&](std::int64_t begin, std::int64_t end) {
       const auto* const floats = static_cast<const float*>(result);
       (dst[0].dtype == DType::kU8 ? roundToBytes<std::uint8_t> : roundToBytes<std::int8_t>)(floats, to[0], begin, end);
@@ -190,7 +190,7 @@ class MatmulUpconverted final : public Kernel {
     changed.src[kA].dtype = changed.src[kB].dtype = changed.dst[0].dtype = DType::kF32;
     changed.constant[kA] = changed.constant[kB] = nullptr;
     changed.src_dies.assign(args.src.size(), false);
-    // The scales of both operands: the library takes one linear operation.
+    // The library takes one linear operation, so the scales of both operands are joined in one.
     std::vector<PostOp>& chain = changed.spec.post_ops;
     if (!chain.empty() && chain[0].kind == PostOpKind::kLinear && chain[0].beta == 0) {
       changed.spec.attributes["scale"] = args.spec.floatOr("scale", 1) * chain[0].alpha;
@@ -204,9 +204,11 @@ class MatmulUpconverted final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeMatmulFlipped(const Kernel* onednn) { return std::make_unique<MatmulFlipped>(onednn); }
-std::unique_ptr<Kernel> makeMatmulUpconverted(const Kernel* onednn) {
-  return std::make_unique<MatmulUpconverted>(onednn);
+std::unique_ptr<Kernel> makeMatmulFlipped(const KernelParts& parts) {
+  return std::make_unique<MatmulFlipped>(parts.first);
+}
+std::unique_ptr<Kernel> makeMatmulUpconverted(const KernelParts& parts) {
+  return std::make_unique<MatmulUpconverted>(parts.first);
 }
 
 }  // namespace ipex_studio

@@ -1,12 +1,8 @@
 // Group norm (and instance norm: as many groups as channels) in row-major and channels-last layout.
 //
 // Declines: dtype, post-ops, empty.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/norm/group_norm_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,12 +10,7 @@
 #include "kernels/norm/group_norm_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr std::int64_t kStretch = 256;  // pixels added in single precision before they go to a double
 
@@ -52,7 +43,7 @@ void scaleRun(const float* x, std::int64_t count, float factor, float offset, fl
   for (; i < count; ++i) y[i] = x[i] * factor + offset;
 }
 
-// One (sample, group) of a row-major tensor: channels are runs of pixels.
+// Normalizes one (sample, group) of a row-major tensor: channels are runs of pixels.
 void groupOfPlanes(const GroupNormJob& job, const float* const* src, float* y, std::int64_t item) {
   const std::int64_t channels = job.channels / job.groups, count = channels * job.pixels;
   const float* x = src[0] + item * count;
@@ -99,7 +90,7 @@ void groupMeans(const GroupNormJob& job, const double* sums, float* means) {
   }
 }
 
-// One sample of a channels-last tensor. scratch: 5·channels floats.
+// Normalizes one sample of a channels-last tensor. scratch: 5·channels floats.
 void channelsLastSample(const GroupNormJob& job, const float* const* src, float* y, std::int64_t sample,
                         float* scratch) {
   const F32 d;
@@ -139,15 +130,14 @@ void runGroupNorm(const GroupNormJob& job, const float* const* src, float* y, fl
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -2,12 +2,8 @@
 // second result. Without a residual the rows of x may lie anywhere, such as those of one head among the others.
 //
 // Declines: dtype, post-ops, empty.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/norm/layer_norm_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,14 +11,9 @@
 #include "kernels/common/row_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
-
-// Sum over f(vector) of a row, two chains.
+// Sum of f(vector) over a row, in two chains of additions.
 template <class F, class One>
 HWY_INLINE float sumOver(const float* row, std::int64_t size, const F& f, const One& one) {
   const F32 d;
@@ -63,7 +54,7 @@ void normalizeRow(const float* row, std::int64_t size, float mean, float factor,
   for (; i < size; ++i) y[i] = (row[i] - mean) * factor * (gamma ? gamma[i] : 1.0f) + (beta ? beta[i] : 0.0f);
 }
 
-// The factor of the row's values after their mean is subtracted.
+// The factor by which a row's values are multiplied after their mean is subtracted.
 float factorOf(const LayerNormJob& job, float squares) {
   if (job.norm == RowNorm::kLength) return 1.0f / std::max(std::sqrt(squares), job.eps);
   return 1.0f / std::sqrt(squares / static_cast<float>(job.size) + job.eps);
@@ -92,7 +83,7 @@ void runLayerNorm(const LayerNormJob& job, const float* const* src, float* y, fl
   const std::int64_t n = job.size, outer = job.rows.loops() - 1, run = job.rows.size[outer],
                      stride = job.rows.stride[1][outer];
   const float* row = nullptr;
-  std::int64_t left = 0;  // of a run of neighbours, which asks once where it begins
+  std::int64_t left = 0;  // rows of a run whose first address was computed
   for (std::int64_t r = begin; r < end; ++r, --left, row += stride) {
     if (left == 0) {
       row = src[0] + job.rows.offset(1, r, outer + 1);
@@ -108,14 +99,13 @@ void runLayerNorm(const LayerNormJob& job, const float* const* src, float* y, fl
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -186,7 +176,8 @@ class LayerNormSimd final : public Kernel {
     op->run = IPEX_SELECT_TARGET(runLayerNorm, args.target.isa);
     op->threads = args.target.threads;
     op->grain = grainFor(job.size);
-    // One row: gamma has the size of the result and is read after the residual's sum was written there.
+    // With one row gamma has the size of the result and may not share its memory: it is read after the sum with the
+    // residual was written.
     op->may_alias = op->rows > 1 || args.src[3].absent();
     op->flops = 6 * dims.count();
     return op;

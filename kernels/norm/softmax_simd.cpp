@@ -1,12 +1,8 @@
 // softmax(scale·x + mask) or its logarithm over any axis; the mask broadcasts.
 //
 // Declines: dtype, post-ops, empty, mask-axis (a mask with an axis that is not innermost), layout.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/norm/softmax_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,11 +12,7 @@
 #include "kernels/common/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Calls fn(i) for whole vectors of [0, count) and returns where the rest begins.
 template <class F>
@@ -85,7 +77,7 @@ void softmaxRow(const SoftmaxJob& job, const float* x, const float* mask, float*
   for (; i < job.size; ++i) y[i] = y[i] * factor + offset;
 }
 
-// `width` ≤ lanes columns at once.
+// Computes `width` columns at once, at most as many as a vector has lanes.
 void softmaxColumns(const SoftmaxJob& job, const float* x, float* y, std::int64_t width) {
   const F32 d;
   const bool whole = width == static_cast<std::int64_t>(hn::Lanes(d));
@@ -133,14 +125,13 @@ void runSoftmax(const SoftmaxJob& job, const float* x, const float* mask, float*
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -189,7 +180,7 @@ class SoftmaxSimd final : public Kernel {
     const int axis = static_cast<int>(named < 0 ? named + rank : named);
     TensorDesc x = given.block == 0 && given.strides[axis] == 1 ? given : contiguousDesc(DType::kF32, given.dims);
     const TensorDesc y = isDenseLayout(x) ? laidOutLike(x, DType::kF32, x.dims) : contiguousDesc(DType::kF32, x.dims);
-    // A dense copy of x may not have the axis innermost either; then columns go together.
+    // If the axis is not innermost in a dense copy of x either, neighbouring columns are computed together.
     const bool rows = x.strides[axis] == 1 && y.strides[axis] == 1;
     if (!rows) x = y;
 
@@ -231,7 +222,7 @@ class SoftmaxSimd final : public Kernel {
   }
 
  private:
-  // The innermost loop beside the axis becomes the columns.
+  // Makes the innermost loop apart from the axis the columns.
   static void takeColumns(std::int64_t axis_stride, SoftmaxJob* job) {
     job->x_stride = job->y_stride = axis_stride;
     job->columns = job->outer.size.back();

@@ -11,9 +11,9 @@
 
 #include "core/op/low_precision_floats.h"
 #include "kernels/common/convolution_geometry.h"
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 #include "kernels/onednn/onednn_op.h"
 
 namespace ipex_studio {
@@ -89,7 +89,7 @@ class ConvolutionOnednn final : public Kernel {
     if (x.dims.rank < 3 || x.dims.rank > 5) return Verdict::no("rank");
     if (x.dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
     if (args.src[kWeights].block != 0) return Verdict::no("blocked-weights");
-    // For integers the library has no other code that is faster.
+    // Blocked layouts and Winograd are for floats: for integers neither is faster.
     const bool pinned = variant_ == Variant::kBlocked || variant_ == Variant::kWinograd;
     if (pinned && !isFloatDtype(x.dtype)) return Verdict::no("dtype");
     if (variant_ == Variant::kBlocked && args.dst[0].dims[1] < channelBlock(args.target.isa))
@@ -123,13 +123,13 @@ class ConvolutionOnednn final : public Kernel {
            args.spec.intOr("groups", 1) == 1 && ones(args.spec.ints("stride")) && ones(args.spec.ints("dilation"));
   }
 
-  // The layout in which an activation is asked for.
+  // The descriptor by which the library is asked for an activation.
   Md activation(const PrepareArgs& args, const TensorDesc& given) const {
     const Dims& dims = given.dims;
     const std::int32_t block = channelBlock(args.target.isa);
     TensorDesc desc = contiguousDesc(given.dtype, dims);
     if (variant_ == Variant::kChannelsLast) desc = channelsLastDesc(given.dtype, dims);
-    // Images of a few channels come as they are: padded to a block most of the work would be on zeros.
+    // Images of few channels stay row-major: padded to a block, most of the work would be on zeros.
     if (variant_ == Variant::kBlocked && dims[1] >= block) desc = blockedDesc(given.dtype, dims, block);
     Md md;
     const bool pinned = variant_ == Variant::kChannelsLast || variant_ == Variant::kBlocked;
@@ -163,7 +163,7 @@ class ConvolutionOnednn final : public Kernel {
                                                given_bias ? args.src[kBias].dtype : DType::kF32)
                              : Md();
     const TensorDesc given_weights = convolutionWeights(args.src[kWeights], groups);
-    // For integers 2.6 would also choose Winograd by itself, whose sums are not exact.
+    // Asked to choose, 2.6 would take Winograd for integers, too, whose sums are not exact.
     const auto algorithm = variant_ == Variant::kWinograd ? dnnl::algorithm::convolution_winograd
                            : post_ops.integers            ? dnnl::algorithm::convolution_direct
                                                           : dnnl::algorithm::convolution_auto;
@@ -209,20 +209,20 @@ class ConvolutionOnednn final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeConvolutionOnednn(const dnnl::engine& engine) {
-  return std::make_unique<ConvolutionOnednn>(engine, Variant::kAny);
+std::unique_ptr<Kernel> makeConvolutionOnednn(const KernelParts& parts) {
+  return std::make_unique<ConvolutionOnednn>(parts.engine, Variant::kAny);
 }
 
-std::unique_ptr<Kernel> makeConvolutionOnednnNhwc(const dnnl::engine& engine) {
-  return std::make_unique<ConvolutionOnednn>(engine, Variant::kChannelsLast);
+std::unique_ptr<Kernel> makeConvolutionOnednnNhwc(const KernelParts& parts) {
+  return std::make_unique<ConvolutionOnednn>(parts.engine, Variant::kChannelsLast);
 }
 
-std::unique_ptr<Kernel> makeConvolutionOnednnBlocked(const dnnl::engine& engine) {
-  return std::make_unique<ConvolutionOnednn>(engine, Variant::kBlocked);
+std::unique_ptr<Kernel> makeConvolutionOnednnBlocked(const KernelParts& parts) {
+  return std::make_unique<ConvolutionOnednn>(parts.engine, Variant::kBlocked);
 }
 
-std::unique_ptr<Kernel> makeConvolutionOnednnWinograd(const dnnl::engine& engine) {
-  return std::make_unique<ConvolutionOnednn>(engine, Variant::kWinograd);
+std::unique_ptr<Kernel> makeConvolutionOnednnWinograd(const KernelParts& parts) {
+  return std::make_unique<ConvolutionOnednn>(parts.engine, Variant::kWinograd);
 }
 
 }  // namespace ipex_studio

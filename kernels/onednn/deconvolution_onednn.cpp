@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "kernels/common/convolution_geometry.h"
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 #include "kernels/onednn/onednn_op.h"
 
 namespace ipex_studio {
@@ -18,7 +18,7 @@ namespace {
 using onednn::Md;
 using onednn::Pd;
 
-// The products, then `tail` in the result's place.
+// Computes the products, then runs `tail` over them in place.
 class DeconvolutionOp final : public PreparedOp {
  public:
   std::unique_ptr<PreparedOp> products, tail;  // tail may be null
@@ -183,8 +183,8 @@ class DeconvolutionOnednn final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeDeconvolutionOnednn(const dnnl::engine& engine, const Kernel* pointwise) {
-  return std::make_unique<DeconvolutionOnednn>(engine, pointwise);
+std::unique_ptr<Kernel> makeDeconvolutionOnednn(const KernelParts& parts) {
+  return std::make_unique<DeconvolutionOnednn>(parts.engine, parts.first);
 }
 
 }  // namespace ipex_studio

@@ -6,10 +6,10 @@
 //
 // Declines: dtype, empty, blocked-weights, inexact, post-ops (also for operands that broadcast over some of the leading
 // dimensions only), no-fast-implementation.
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/matrix_rows.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 #include "kernels/onednn/onednn_op.h"
 
 namespace ipex_studio {
@@ -65,7 +65,7 @@ class LinearOnednn final : public Kernel {
   }
 
  private:
-  // The request's dims as the primitive sees them. False when an operand cannot be seen so.
+  // Changes the request's dims to those that the primitive sees. False if an operand cannot be seen so.
   bool flatten(onednn::PostOpRequest* request) const {
     const Dims result = request->dst;
     const std::int64_t rows = rowsOf(result), columns = result[result.rank - 1];
@@ -94,7 +94,7 @@ class LinearOnednn final : public Kernel {
     return onednn::attributes(post_ops, 1 << 1, weights_by_rows ? 1 : 1 << 1);
   }
 
-  // The primitive, and how it sees its operands.
+  // The primitive; x_md, weights and dst_md receive the operands as it sees them.
   Pd primitiveFor(const TensorDesc& x, const TensorDesc& w, const TensorDesc& given_bias, DType dst_type,
                   const dnnl::primitive_attr& attr, Md* x_md, TensorDesc* weights, Md* dst_md) const {
     const Md bias = given_bias.absent() ? Md() : biasMd(given_bias);
@@ -168,16 +168,16 @@ class LinearOnednn final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeLinearOnednn(const dnnl::engine& engine) {
-  return std::make_unique<LinearOnednn>(engine, Form::kMatmul);
+std::unique_ptr<Kernel> makeLinearOnednn(const KernelParts& parts) {
+  return std::make_unique<LinearOnednn>(parts.engine, Form::kMatmul);
 }
 
-std::unique_ptr<Kernel> makeLinearOnednnInnerProduct(const dnnl::engine& engine) {
-  return std::make_unique<LinearOnednn>(engine, Form::kInnerProduct);
+std::unique_ptr<Kernel> makeLinearOnednnInnerProduct(const KernelParts& parts) {
+  return std::make_unique<LinearOnednn>(parts.engine, Form::kInnerProduct);
 }
 
-std::unique_ptr<Kernel> makeLinearOnednnConvolution(const dnnl::engine& engine) {
-  return std::make_unique<LinearOnednn>(engine, Form::kConvolution);
+std::unique_ptr<Kernel> makeLinearOnednnConvolution(const KernelParts& parts) {
+  return std::make_unique<LinearOnednn>(parts.engine, Form::kConvolution);
 }
 
 }  // namespace ipex_studio

@@ -3,8 +3,8 @@
 // Declines: dtype, rank, empty, inexact, post-ops, no-fast-implementation.
 #include <algorithm>
 
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 #include "kernels/onednn/onednn_op.h"
 
 namespace ipex_studio {
@@ -136,6 +136,8 @@ class MatmulOnednn final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeMatmulOnednn(const dnnl::engine& engine) { return std::make_unique<MatmulOnednn>(engine); }
+std::unique_ptr<Kernel> makeMatmulOnednn(const KernelParts& parts) {
+  return std::make_unique<MatmulOnednn>(parts.engine);
+}
 
 }  // namespace ipex_studio

@@ -29,7 +29,8 @@ inline Ints mdInnerBlocks(const Md& md) { return md.get_inner_blks(); }
 inline Ints mdInnerAxes(const Md& md) { return md.get_inner_idxs(); }
 inline dnnl::memory::data_type mdType(const Md& md) { return md.get_data_type(); }
 #else
-// Further properties that distinguish layouts: sizes of Winograd's tiles and blocks, sums kept behind the weights.
+// Text of further properties that distinguish layouts: sizes of Winograd's tiles and blocks, sums kept behind the
+// weights.
 inline std::string mdRest(const Md& md) {
   std::string rest;
   const dnnl_memory_extra_desc_t& extra = md.data.extra;

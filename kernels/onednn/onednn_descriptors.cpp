@@ -1,3 +1,4 @@
+// Descriptions of tensors to and from those of oneDNN (onednn_op.h).
 #include <fmt/format.h>
 
 #include "core/base/error.h"
@@ -90,7 +91,7 @@ bool toMd(const TensorDesc& desc, Md* md) {
   try {
     *md = Md(toInts(desc.dims), type, strides);
   } catch (const dnnl::error&) {
-    return false;  // rows that reach into each other, as a slice with a step leaves them
+    return false;  // rows overlap, as in a slice with a step
   }
   return true;
 }

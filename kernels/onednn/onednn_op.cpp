@@ -1,3 +1,4 @@
+// The operation that runs one primitive of oneDNN (onednn_op.h).
 #include "kernels/onednn/onednn_op.h"
 
 #include <algorithm>
@@ -119,7 +120,7 @@ void OnednnOp::finish() {
 
 std::unique_ptr<ExecState> OnednnOp::newState() const { return std::make_unique<OnednnState>(*this); }
 
-// The library does not say where in its packed weights it begins; most primitives begin at the front.
+// The library does not tell where in its packed weights it begins to read; most primitives begin at the front.
 MemoryRange OnednnOp::firstReads(std::int32_t thread) const {
   constexpr std::size_t kMaxBytes = 128 << 10;
   if (thread > 0) return {};

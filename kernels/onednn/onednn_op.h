@@ -22,21 +22,22 @@ bool typeToOnednn(DType dtype, dnnl::memory::data_type* type);
 // 0 on a dimension over 1, blocked tensors with gaps, rank 0.
 bool toMd(const TensorDesc& desc, Md* md);
 
-// Products that oneDNN computes: FP32 throughout, BF16 or FP16 operands and a result of their type or FP32, all with sums in
-// FP32 (of FP16 from 3.x on, where the CPU has it: else there is no primitive); u8 or s8 by s8 with sums in 32 bits and a
-// result of 8 bits, FP32 or BF16.
+// Products that oneDNN computes: FP32 throughout, BF16 or FP16 operands and a result of their type or FP32, all with
+// sums in FP32 (of FP16 from 3.x on, where the CPU has it: else there is no primitive); u8 or s8 by s8 with sums in 32
+// bits and a result of 8 bits, FP32 or BF16.
 bool isProduct(DType a, DType b, DType dst);
 
-// The way back. False when the layout is not one of ours (weights' double blocks, opaque formats).
+// Stores `md` as a TensorDesc. False if its layout is none that a TensorDesc describes (double blocks of weights,
+// opaque formats).
 bool fromMd(const Md& md, TensorDesc* desc);
 
-// Layout left to the library.
+// A descriptor that leaves the layout to the library.
 Md anyMd(const Dims& dims, DType dtype);
 
-// Dense row-major.
+// The descriptor of a dense row-major tensor.
 Md plainMd(const Dims& dims, DType dtype);
 
-// Text that names a packed form: equal text, equal bytes.
+// Text that names a layout in keys of packed weights: equal texts mean equal bytes.
 std::string describe(const Md& md);
 
 // Dims with ones in front up to `rank`.
@@ -47,7 +48,7 @@ TensorDesc alignedTo(const TensorDesc& desc, int rank);
 
 // --- post-operations -----------------------------------------------------------------------------------------------
 
-// One binary post-operation's operand.
+// The operand of one binary post-operation.
 struct PostOperand {
   int index = 0;           // position in the primitive's post-op list
   int src = 0;             // index in PrepareArgs::src
@@ -80,7 +81,7 @@ struct PostOpRequest {
 };
 Verdict translatePostOps(const PostOpRequest& request, PostOps* result);
 
-// The request for a kernel whose result is seen as it is.
+// The request of a kernel whose primitive sees the result with its own dims.
 PostOpRequest requestFor(const PrepareArgs& args, int first_operand);
 
 // Post-operations of a product: those of integers are folded first (requantization.h); channels lie along `channel_axis`
@@ -89,12 +90,12 @@ PostOpRequest requestFor(const PrepareArgs& args, int first_operand);
 Verdict translateProduct(const PrepareArgs& args, PostOpRequest request, int channel_axis, PostOps* result);
 
 dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops);
-// The same with scales and zero points; masks as in setScales.
+// Attributes with the post-operations, scales and zero points of a product; masks as in setScales.
 dnnl::primitive_attr attributes(const PostOps& post_ops, int dst_mask, int weights_mask);
 
 // --- the operation -------------------------------------------------------------------------------------------------
 
-// Slow reference implementations inside the library are not an offer.
+// True for the library's slow reference implementations, which kernels decline to use.
 bool isReference(const Pd& pd);
 
 class OnednnOp final : public PreparedOp {
@@ -109,7 +110,7 @@ class OnednnOp final : public PreparedOp {
                    WeightCache* cache);
   // Binds values that the operation keeps.
   void bindValues(int argument, const Md& md, const void* values);
-  // Scales and zero points, where they are arguments.
+  // Binds scales and zero points if this version of the library takes them as arguments.
   void bindScales(const ProductScales& product);
   // Places the library's scratchpad; call last.
   void finish();

@@ -1,3 +1,4 @@
+// Chains of post-operations as attributes of oneDNN's primitives (onednn_op.h).
 #include <algorithm>
 #include <cmath>
 
@@ -160,7 +161,8 @@ namespace {
 
 bool sameSize(DType a, DType b) { return elementBytes(a) == elementBytes(b); }
 
-// The folded chain's operand: accumulated into where it dies, else added before the factor.
+// Appends the operand of the folded chain: the result accumulates into it where it dies, else it is added before the
+// factor.
 bool appendAddend(const PostOpRequest& request, Requantization* chain, PostOps* result) {
   const int k = chain->addend;
   const DType type = request.operand_types[k];
@@ -213,7 +215,7 @@ Verdict translateProduct(const PrepareArgs& args, PostOpRequest request, int cha
   if (chain.addend >= 0 && !appendAddend(request, &chain, result)) return Verdict::no("post-ops");
   const bool scaled_after = chain.addend >= 0 && result->in_place_src < 0 && factor != 1;
   const bool hard_swish = chain.activation == IntegerActivation::kHardSwish;
-  if (scaled_after && hard_swish) return Verdict::no("post-ops");  // two different linear ones
+  if (scaled_after && hard_swish) return Verdict::no("post-ops");  // the library takes one linear operation, not two
   if (hard_swish) {
     appendHardSwish(result->list);
     if (chain.activated_scale != 1 || chain.activated_offset != 0) {

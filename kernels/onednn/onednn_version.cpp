@@ -1,3 +1,4 @@
+// See onednn_version.h.
 #include "kernels/onednn/onednn_version.h"
 
 #include <fmt/format.h>

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "kernels/common/convolution_geometry.h"
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 #include "kernels/onednn/onednn_op.h"
 
 namespace ipex_studio {
@@ -108,6 +108,6 @@ class PoolOnednn final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makePoolOnednn(const dnnl::engine& engine) { return std::make_unique<PoolOnednn>(engine); }
+std::unique_ptr<Kernel> makePoolOnednn(const KernelParts& parts) { return std::make_unique<PoolOnednn>(parts.engine); }
 
 }  // namespace ipex_studio

@@ -3,8 +3,8 @@
 //
 // Declines: dtype, post-ops, empty, layout (stride 0, gaps in a blocked tensor), no-fast-implementation.
 #include "core/op/low_precision_floats.h"
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 #include "kernels/onednn/onednn_op.h"
 
 namespace ipex_studio {
@@ -13,7 +13,7 @@ namespace {
 using onednn::Md;
 using onednn::Pd;
 
-// Stand-ins of equal size for a plain move; kNone when there is none.
+// A dtype of equal size that the library can move instead; kNone if there is none.
 DType movedAs(DType dtype) {
   switch (elementBytes(dtype)) {
     case 4:
@@ -73,8 +73,8 @@ class ReorderOnednn final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeReorderOnednn(const dnnl::engine& engine) {
-  return std::make_unique<ReorderOnednn>(engine);
+std::unique_ptr<Kernel> makeReorderOnednn(const KernelParts& parts) {
+  return std::make_unique<ReorderOnednn>(parts.engine);
 }
 
 }  // namespace ipex_studio

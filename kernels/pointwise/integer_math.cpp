@@ -1,14 +1,14 @@
 // Arithmetic on and comparisons of integers that broadcast, or of integers and a number: s64 results wrap around,
-// comparisons are bool. Operands are upconverted a piece at a time, so that one loop per operation is enough. A division by
-// zero fails the run.
+// comparisons are bool. Operands are upconverted a piece at a time, so that one loop per operation is enough. A division
+// by zero fails the run.
 //
 // Declines: dtype, post-ops, layout.
 #include <algorithm>
 #include <functional>
 
+#include "core/op/kernel.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -72,7 +72,7 @@ void wrapped(const std::int64_t* a, const std::int64_t* b, std::int64_t count, s
   }
 }
 
-// Quotient or remainder; b is not zero. The lowest number has no counterpart, so -1 is apart.
+// Quotient or remainder; b is not zero. A divisor of -1 is handled apart: the lowest number has no negative.
 std::int64_t divided(IntegerOp op, std::int64_t a, std::int64_t b) {
   const bool quotient = op == IntegerOp::kFloorDiv || op == IntegerOp::kTruncDiv;
   if (b == -1) return quotient ? static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a)) : 0;

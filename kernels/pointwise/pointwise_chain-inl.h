@@ -6,21 +6,16 @@
 #define IPEX_KERNELS_POINTWISE_CHAIN_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <cmath>
 
 #include "core/op/op_spec.h"
 #include "kernels/common/partial_vector-inl.h"
 #include "kernels/common/pointwise_ops.h"
+#include "kernels/common/simd-inl.h"
 #include "kernels/common/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 template <class F>
 HWY_INLINE void map(const PointwiseRows& rows, const F& f) {
@@ -62,7 +57,7 @@ HWY_INLINE void applyTo(const float* in, float* out) {
   for (int v = 0; v < kCount; ++v) hn::StoreU(values[v], d, out + v * static_cast<int>(hn::MaxLanes(d)));
 }
 
-// Four vectors at once where a row has them: of a long chain of dependent operations several must be under way.
+// Computes four vectors at once where a row has them, as several long chains of dependent operations must overlap.
 template <class Function>
 HWY_INLINE void mapFours(PointwiseRows rows) {
   constexpr std::size_t kLanes = hn::MaxLanes(F32());
@@ -104,7 +99,7 @@ HWY_INLINE void map2(const PointwiseRows& rows, const F& f) {
   }
 }
 
-// One value at a time, by libm.
+// Computes one value at a time by libm.
 template <class F>
 HWY_INLINE void mapScalar(const PointwiseRows& rows, const F& f) {
   for (std::size_t row = 0; row < rows.rows; ++row) {
@@ -114,7 +109,8 @@ HWY_INLINE void mapScalar(const PointwiseRows& rows, const F& f) {
   }
 }
 
-// The library's sine and cosine reduce their argument in single precision: up to 39000. Beyond, and for inf and NaN, libm's.
+// Highway's sine and cosine reduce their argument in single precision, which is exact enough up to 39000. Beyond, and
+// for inf and NaN, libm's are used.
 template <class Near, class Far>
 HWY_INLINE VF periodicV(VF x, const Near& near, const Far& far) {
   const F32 d;
@@ -256,8 +252,7 @@ inline void applyPointwise(const PostOp& op, const PointwiseRows& rows) {
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

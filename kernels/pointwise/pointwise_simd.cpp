@@ -1,15 +1,10 @@
-// A chain of element-wise operations over broadcasting operands of f32, bf16, f16, u8 and s8 in one pass over memory: casts,
-// quantizing and dequantizing are such chains. Works in
-// row-major, channels-last and channel-blocked layouts; the operands' tiles go through the chain, in f32, while they lie
-// in the first-level cache.
+// A chain of element-wise operations over broadcasting operands of f32, bf16, f16, u8 and s8 in one pass over memory:
+// casts, quantizing and dequantizing are such chains. Works in row-major, channels-last and channel-blocked layouts; the
+// operands' tiles go through the chain, in f32, while they lie in the first-level cache.
 //
 // Declines: dtype, layout.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pointwise/pointwise_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <cmath>
 #include <cstring>
@@ -19,8 +14,7 @@
 #include "kernels/pointwise/pointwise_tiles.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // One thread's copy of an operand that had to be laid out like the tile: a per-channel vector repeated over a
 // blocked layout's pixels is written once and read many times.
@@ -44,8 +38,8 @@ void layOut(const float* from, std::int64_t row_stride, std::int64_t stride, std
   }
 }
 
-void layOutNarrow(DType dtype, const char* from, std::int64_t row_stride, std::int64_t stride, std::int64_t rows,
-                  std::int64_t inner, float* to) {
+void layOutUpconverted(DType dtype, const char* from, std::int64_t row_stride, std::int64_t stride, std::int64_t rows,
+                       std::int64_t inner, float* to) {
   const std::int64_t row_bytes = row_stride * static_cast<std::int64_t>(elementBytes(dtype));
   for (std::int64_t r = 0; r < rows; ++r) gatherValues(dtype, from + r * row_bytes, stride, to + r * inner, inner);
 }
@@ -68,18 +62,18 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
       const auto& strides = job.nest.stride[tensor];
       const std::int64_t row_stride = has_rows ? strides[last - 1] : 0;
       const DType dtype = job.dtypes[tensor];
-      const bool narrow = dtype != DType::kF32;
+      const bool converts = dtype != DType::kF32;
       const std::int64_t first =
           job.nest.offset(tensor, outer, job.outer_loops) + row * row_stride + column * strides[last];
       const char* at =
           static_cast<const char*>(tensors[tensor]) + first * static_cast<std::int64_t>(elementBytes(dtype));
-      if (!narrow && strides[last] == 1 && (rows == 1 || row_stride == inner))
+      if (!converts && strides[last] == 1 && (rows == 1 || row_stride == inner))
         return reinterpret_cast<const float*>(at);
       float* const buffer = scratch + tensor * kPointwiseTile;
       LaidOut& known = remembered[tensor];
       if (known.from != at || known.count < count) {
-        if (narrow) {
-          layOutNarrow(dtype, at, row_stride, strides[last], rows, inner, buffer);
+        if (converts) {
+          layOutUpconverted(dtype, at, row_stride, strides[last], rows, inner, buffer);
         } else {
           layOut(reinterpret_cast<const float*>(at), row_stride, strides[last], rows, inner, buffer);
         }
@@ -89,11 +83,11 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
     };
     const std::int64_t place =
         job.nest.offset(0, outer, job.outer_loops) + row * (has_rows ? job.nest.stride[0][last - 1] : 0) + column;
-    const bool narrow_result = job.dtypes[0] != DType::kF32;
-    float* const out = narrow_result ? scratch : static_cast<float*>(dst) + place;
+    const bool converts_result = job.dtypes[0] != DType::kF32;
+    float* const out = converts_result ? scratch : static_cast<float*>(dst) + place;
     const float* value = tile(1);
     const std::size_t ops = job.scales_last ? job.ops.size() - 1 : job.ops.size();
-    if (job.ops.empty() && !narrow_result && value != out) std::memcpy(out, value, count * sizeof(float));
+    if (job.ops.empty() && !converts_result && value != out) std::memcpy(out, value, count * sizeof(float));
     for (std::size_t i = 0; i < ops; ++i) {
       const PostOp& op = job.ops[i];
       float* const to = i + 1 == job.ops.size() ? out : scratch;  // tensor 0's buffer holds what is in between
@@ -105,10 +99,10 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
       applyPointwise(op, values);
       value = to;
     }
-    if (!narrow_result) continue;
+    if (!converts_result) continue;
     char* const to = static_cast<char*>(dst) + place * static_cast<std::int64_t>(elementBytes(job.dtypes[0]));
     if (!job.scales_last) {
-      narrowValues(job.dtypes[0], value, to, static_cast<std::size_t>(count));
+      downconvertValues(job.dtypes[0], value, to, static_cast<std::size_t>(count));
     } else if (job.dtypes[0] == DType::kU8) {
       scaleToBytes(value, job.factor, job.offset, reinterpret_cast<std::uint8_t*>(to), static_cast<std::size_t>(count));
     } else {
@@ -117,16 +111,15 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "core/op/low_precision_floats.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/pointwise_ops.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

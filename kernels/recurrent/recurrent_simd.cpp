@@ -5,12 +5,8 @@
 // where they fit, and the gates never leave registers.
 //
 // Declines: dtype, post-ops, empty, weights (not constant).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/recurrent/recurrent_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,13 +16,10 @@
 #include "kernels/recurrent/recurrent_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
-
-// Units [unit, unit + lanes) of kRows rows in one step. kSplit sums side by side where few rows leave the multipliers idle.
+// Computes units [unit, unit + lanes) of kRows rows in one step, with kSplit independent sums: few rows alone leave the
+// multipliers idle.
 template <int kGates, int kRows, int kSplit>
 HWY_INLINE void advanceRows(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t step,
                             const float* before, std::int64_t before_row, std::int64_t row, std::int64_t unit) {
@@ -91,7 +84,7 @@ void advanceBlocks(const RecurrentJob& job, const RecurrentOperands& at, std::in
   }
 }
 
-// Blocks [begin, end) of units in one step; `before` holds the hidden state before it.
+// Computes blocks [begin, end) of units in one step; `before` holds the hidden state before it.
 void advance(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t step, const float* before,
              std::int64_t before_row, std::int64_t begin, std::int64_t end) {
   if (job.cell == RecurrentCell::kLstm) {
@@ -103,16 +96,15 @@ void advance(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t 
 
 std::int64_t unitsOfBlock() { return static_cast<std::int64_t>(hn::Lanes(F32())); }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
 #include <fmt/format.h>
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

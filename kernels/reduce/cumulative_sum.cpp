@@ -4,16 +4,16 @@
 // Declines: dtype, post-ops.
 #include <algorithm>
 
+#include "core/op/kernel.h"
 #include "kernels/common/line_walk.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
 
 constexpr std::int64_t kColumns = 64;  // lines that are summed together
 
-// `width` lines side by side.
+// Sums `width` neighbouring lines together.
 template <typename T, typename Sum>
 void runningSums(const T* x, T* y, std::int64_t size, std::int64_t inner, std::int64_t width) {
   Sum sums[kColumns] = {};

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/op/kernel.h"
 #include "kernels/common/line_walk.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -1,30 +1,22 @@
 // The greatest or least values along an axis and their places, of equal ones the first; NaN beats all numbers, as in
 // libtorch. Lines that lie side by side, and short lines one after the other, are the lanes of vectors; long lines are
-// cut into lanes whose winners then meet.
+// cut into lanes whose results are compared at the end.
 //
 // Declines: dtype, post-ops, empty, size (more than 2^31 values in a line).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/max_min_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 
 #include "kernels/reduce/max_min_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
 using S32 = hn::RebindToSigned<F32>;
-using VF = hn::Vec<F32>;
 using VI = hn::Vec<S32>;
 
-// Unordered comparisons are false: NaN is taken, and then stays.
+// Comparisons with NaN are false, so NaN is taken, and then stays.
 template <bool kGreatest>
 HWY_INLINE void take(VF value, VI place, VF& best, VI& best_place) {
   const auto not_better = kGreatest ? hn::Le(value, best) : hn::Ge(value, best);
@@ -46,7 +38,7 @@ HWY_INLINE void takeOne(float value, std::int64_t place, float& best, std::int64
   }
 }
 
-// Between winners of interleaved lanes the earlier of equal ones counts.
+// Joins the results of interleaved lanes: of equal values the one at the earlier place counts.
 template <bool kGreatest>
 HWY_INLINE void takeWinner(float value, std::int64_t place, float& best, std::int64_t& best_place) {
   const bool ties = value == best || (value != value && best != best);
@@ -56,7 +48,7 @@ HWY_INLINE void takeWinner(float value, std::int64_t place, float& best, std::in
   }
 }
 
-// One line whose values lie side by side.
+// Computes one line whose values are contiguous.
 template <bool kGreatest>
 void longLine(const float* x, std::int64_t size, float* value, std::int64_t* place) {
   const F32 d;
@@ -89,7 +81,7 @@ void longLine(const float* x, std::int64_t size, float* value, std::int64_t* pla
   *place = best_place;
 }
 
-// kVectors of lanes, a line each; `load(i, v)` gives value i of the lines in vector v.
+// Computes kVectors vectors of lines, a line in each lane; `load(i, v)` gives value i of the lines in vector v.
 template <bool kGreatest, int kVectors, class Load>
 HWY_INLINE void linesInLanes(const Load& load, std::int64_t size, float* values, std::int64_t* places) {
   const F32 d;
@@ -105,11 +97,11 @@ HWY_INLINE void linesInLanes(const Load& load, std::int64_t size, float* values,
     const VI now = hn::Set(di, static_cast<std::int32_t>(i));
     for (int v = 0; v < kVectors; ++v) take<kGreatest>(load(i, v), now, best[v], place[v]);
   }
-  HWY_ALIGN std::int32_t narrow[hn::MaxLanes(d)];
+  HWY_ALIGN std::int32_t found[hn::MaxLanes(d)];
   for (int v = 0; v < kVectors; ++v) {
     hn::StoreU(best[v], d, values + v * lanes);
-    hn::Store(place[v], di, narrow);
-    for (std::int64_t l = 0; l < lanes; ++l) places[v * lanes + l] = narrow[l];
+    hn::Store(place[v], di, found);
+    for (std::int64_t l = 0; l < lanes; ++l) places[v * lanes + l] = found[l];
   }
 }
 
@@ -122,7 +114,7 @@ void oneLine(const float* x, std::int64_t size, std::int64_t stride, float* valu
   *place = best_place;
 }
 
-// Lines whose values lie `job.inner` apart, the lines side by side: pieces of such rows.
+// Computes neighbouring lines whose values lie `job.inner` apart.
 template <bool kGreatest>
 void sideBySide(const MaxMinJob& job, const float* x, float* values, std::int64_t* places, std::int64_t begin,
                 std::int64_t end) {
@@ -144,7 +136,7 @@ void sideBySide(const MaxMinJob& job, const float* x, float* values, std::int64_
   }
 }
 
-// Lines one after the other.
+// Computes lines that lie one after the other.
 template <bool kGreatest>
 void inSuccession(const MaxMinJob& job, const float* x, float* values, std::int64_t* places, std::int64_t begin,
                   std::int64_t end) {
@@ -175,17 +167,16 @@ void runMaxMin(const MaxMinJob& job, const float* x, float* values, std::int64_t
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
 #include <limits>
 
+#include "core/op/kernel.h"
 #include "kernels/common/line_walk.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

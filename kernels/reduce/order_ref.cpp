@@ -9,7 +9,8 @@
 namespace ipex_studio {
 namespace {
 
-// Calls fn(first, step, line) for each line of `dims` along `axis`: its first element, the distance of its elements, its number.
+// Calls fn(first, step, line) for each line of `dims` along `axis`: its first element, the distance of its elements, its
+// number.
 template <typename Fn>
 void forEachLine(const Dims& dims, int axis, const Fn& fn) {
   std::int64_t step = 1, outer = 1;
@@ -28,7 +29,7 @@ double floorDivided(double a, double b) { return std::floor(a / b); }
 
 double integerMath(const std::string& op, double a, double b) {
   const bool divides = op == "floordiv" || op == "truncdiv" || op == "mod" || op == "rem";
-  if (divides && b == 0) return 0;  // who can fail the run does
+  if (divides && b == 0) return 0;  // the kernel fails the run; a reference cannot
   if (op == "add") return a + b;
   if (op == "sub") return a - b;
   if (op == "mul") return a * b;

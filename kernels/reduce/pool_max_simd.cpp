@@ -2,22 +2,15 @@
 // window are joined first, all columns at once, then its columns. NaN wins, as in the definition.
 //
 // Declines: dtype, mode (averages), rank (volumes), post-ops, empty, row-major.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/pool_max_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <limits>
 
 #include "kernels/reduce/pool_max_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace ipex_studio::HWY_NAMESPACE {
 
 template <class D, class V>
 HWY_INLINE V larger(D, V a, V b) {
@@ -99,15 +92,14 @@ void runPoolMax(const PoolMaxJob& job, const void* x, void* y, void* scratch, st
   run(0.0f);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/common/kernel_parts.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/pool_axis.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -129,7 +129,7 @@ class PoolWindowsOp final : public PreparedOp {
   }
 };
 
-// Serves both kinds; they differ in their windows only.
+// Serves pools and adaptive pools, which differ in their windows only.
 class PoolWindows final : public Kernel {
  public:
   explicit PoolWindows(const char* name) : name_(name) {}
@@ -177,8 +177,11 @@ class PoolWindows final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeAdaptivePool(const char* name, const Kernel* reduce, const Kernel* pool) {
-  return std::make_unique<AdaptivePoolEven>(name, reduce, pool);
+std::unique_ptr<Kernel> makeAdaptivePoolBytes(const KernelParts& parts) {
+  return std::make_unique<AdaptivePoolEven>("adaptive_pool_bytes", parts.first, parts.second);
+}
+std::unique_ptr<Kernel> makeAdaptivePoolEven(const KernelParts& parts) {
+  return std::make_unique<AdaptivePoolEven>("adaptive_pool_even", parts.first, parts.second);
 }
 std::unique_ptr<Kernel> makeAdaptivePoolWindows() { return std::make_unique<PoolWindows>("adaptive_pool_windows"); }
 std::unique_ptr<Kernel> makePoolWindows() { return std::make_unique<PoolWindows>("pool_windows"); }

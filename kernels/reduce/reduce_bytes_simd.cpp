@@ -1,13 +1,9 @@
-// Mean and sum of u8 or s8 over axes that lie before the innermost in memory (channels-last and channel-blocked images, rows
-// of a matrix): bytes are summed in 16 bits, these in 32, exactly; global average pooling is the important case.
+// Mean and sum of u8 or s8 over axes that lie before the innermost in memory (channels-last and channel-blocked images,
+// rows of a matrix): bytes are summed in 16 bits, these in 32, exactly; global average pooling is the important case.
 //
 // Declines: dtype, mode (max, min), post-ops, empty, layout, depth (sums beyond 31 bits).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/reduce_bytes_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 
@@ -15,13 +11,10 @@
 #include "kernels/reduce/reduce_bytes_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace ipex_studio::HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
-// Sums of Lanes(d) columns as they lie; signed bytes count from -128.
+// Sums of Lanes(d) contiguous columns; signed bytes count from -128.
 template <class D>
 HWY_INLINE void sumColumns(D d, const std::uint8_t* from, std::int64_t rows, std::int64_t stride, std::uint8_t flip,
                            std::uint32_t* sums) {
@@ -50,7 +43,7 @@ HWY_INLINE void sumColumns(D d, const std::uint8_t* from, std::int64_t rows, std
 }
 #endif
 
-// Sums of as many of `count` columns as are summed at once, at most 64; returns how many.
+// Sums as many of `count` columns as one call can, at most 64; returns their number.
 std::int64_t sumNextColumns(const ReduceBytesJob& job, const std::uint8_t* from, std::int64_t count,
                             std::uint32_t* sums) {
   const std::uint8_t flip = job.source == DType::kS8 ? 0x80 : 0;
@@ -85,7 +78,7 @@ void finishColumns(const ReduceBytesJob& job, const std::uint32_t* sums, std::in
     const auto sum = hn::Sub(hn::BitCast(di, hn::LoadU(hn::RebindToUnsigned<decltype(d)>(), sums + i)), zero);
     hn::Store(hn::Mul(hn::ConvertTo(d, sum), factor), d, values + i);
   }
-  narrowValues(job.result, values, y, static_cast<std::size_t>(count));
+  downconvertValues(job.result, values, y, static_cast<std::size_t>(count));
 }
 
 // Items are pieces of all kept positions.
@@ -104,16 +97,15 @@ void runReduceBytes(const ReduceBytesJob& job, const std::uint8_t* x, char* y, s
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/reduce_axes.h"
 #include "kernels/common/requantization.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

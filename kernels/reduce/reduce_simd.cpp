@@ -2,12 +2,8 @@
 // average pooling is the important case. Blocked sources give blocked results where dims are kept.
 //
 // Declines: dtype, post-ops, empty.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/reduce_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <limits>
@@ -16,12 +12,7 @@
 #include "kernels/reduce/reduce_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 struct Sum {
   static float start() { return 0; }
@@ -54,7 +45,7 @@ struct Lowest {
   static HWY_INLINE float joinLanes(VF v) { return joinLanesOneByOne<Lowest>(v); }
 };
 
-// One value from `count` neighbours.
+// Reduces `count` contiguous values to one.
 template <class Op>
 float reduceRun(const float* x, std::int64_t count) {
   const F32 d;
@@ -73,7 +64,7 @@ float reduceRun(const float* x, std::int64_t count) {
   return total;
 }
 
-// Wide rows: one after the other, as they lie in memory, joined into y (which stays in the first-level cache).
+// Reduces wide rows one after the other, in the order of memory, into y, which stays in the first-level cache.
 template <class Op>
 void reduceWideRows(const float* x, std::int64_t rows, std::int64_t stride, std::int64_t width, float* y) {
   const F32 d;
@@ -97,14 +88,14 @@ void reduceWideRows(const float* x, std::int64_t rows, std::int64_t stride, std:
   }
 }
 
-// Narrow rows: `width` neighbours each from `rows` rows, sums held in registers; joins into y.
+// Reduces `width` contiguous values of each of `rows` narrow rows into y; sums stay in registers.
 template <class Op>
 void reduceRows(const float* x, std::int64_t rows, std::int64_t stride, std::int64_t width, float* y) {
   const F32 d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = 0;
   for (; i + lanes <= width; i += lanes) {
-    // Four sums: additions have a latency of four cycles, and short chains round less.
+    // Four sums, as additions have a latency of four cycles, and short chains round less.
     VF a = hn::LoadU(d, y + i), start = hn::Set(d, Op::start());
     VF b = start, c = start, e = start;
     const float* at = x + i;
@@ -159,15 +150,14 @@ void runReduce(const ReduceJob& job, const float* x, float* y, std::int64_t begi
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/reduce_axes.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -11,7 +11,8 @@ struct SortJob {
   std::int64_t size = 0, inner = 1, k = 0;
 };
 
-// Room for keys of one line: those of all its values twice, to go from one place to the other.
+// Number of keys of working memory for one line: twice its values, as a radix sort moves keys from one buffer to the
+// other.
 inline std::int64_t sortKeys(const SortJob& job) { return 2 * job.size; }
 
 }  // namespace ipex_studio

@@ -7,12 +7,8 @@
 // first few, vectors are compared with the worst of the best so far, and only what is better is collected.
 //
 // Declines: dtype, post-ops.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce/sort_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,14 +16,11 @@
 #include "kernels/reduce/sort_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
 using S32 = hn::RebindToSigned<F32>;
 
-// An integer that orders as the value: the bits below the sign turn around in negative ones, both zeros are one.
+// An integer that orders as the value: negative values have the bits below the sign inverted, and -0 equals 0.
 HWY_INLINE std::int32_t orderOf(float value) {
   if (value != value) return 0x7FFFFFFF;
   std::int32_t bits;
@@ -36,13 +29,13 @@ HWY_INLINE std::int32_t orderOf(float value) {
   return bits ^ ((bits >> 31) & 0x7FFFFFFF);
 }
 
-// The smaller key stands first.
+// The key of a value and its place: lines are sorted by ascending keys.
 HWY_INLINE std::uint64_t keyOf(float value, std::int64_t place, bool descending) {
   const std::uint32_t order = static_cast<std::uint32_t>(orderOf(value)) ^ 0x80000000u;
   return static_cast<std::uint64_t>(descending ? ~order : order) << 32 | static_cast<std::uint32_t>(place);
 }
 
-// Back from a key's upper half to what orderOf gave.
+// The result of orderOf that the upper half of a key was made from.
 HWY_INLINE std::int32_t orderIn(std::uint64_t key, bool descending) {
   const std::uint32_t upper = static_cast<std::uint32_t>(key >> 32);
   return static_cast<std::int32_t>((descending ? ~upper : upper) ^ 0x80000000u);
@@ -71,7 +64,7 @@ const std::uint64_t* radixSorted(std::uint64_t* keys, std::uint64_t* spare, std:
 }
 
 const std::uint64_t* allSorted(const SortJob& job, const float* x, std::uint64_t* keys) {
-  constexpr std::int64_t kRadix = 512;  // fewer are compared
+  constexpr std::int64_t kRadix = 512;  // fewer keys are sorted by comparison
   for (std::int64_t i = 0; i < job.size; ++i) keys[i] = keyOf(x[i * job.inner], i, job.descending);
   if (job.size >= kRadix) return radixSorted(keys, keys + job.size, job.size);
   if (job.k < job.size) std::nth_element(keys, keys + job.k, keys + job.size);
@@ -79,7 +72,7 @@ const std::uint64_t* allSorted(const SortJob& job, const float* x, std::uint64_t
   return keys;
 }
 
-// The first k of a line whose values lie side by side; 1 <= k, 4·k <= size, and some vectors at least.
+// The first k of a line of contiguous values, for 1 <= k and 4·k <= size; the line has several vectors.
 const std::uint64_t* firstSorted(const SortJob& job, const float* x, std::uint64_t* keys) {
   const F32 d;
   const S32 di;
@@ -100,7 +93,7 @@ const std::uint64_t* firstSorted(const SortJob& job, const float* x, std::uint64
     const auto bits = hn::BitCast(di, hn::Add(value, hn::Zero(d)));
     const auto turned = hn::Xor(bits, hn::And(hn::ShiftRight<31>(bits), hn::Set(di, 0x7FFFFFFF)));
     const auto order = hn::IfThenElse(hn::RebindMask(di, hn::IsNaN(value)), hn::Set(di, 0x7FFFFFFF), turned);
-    // Equal ones come later in the line and are behind the worst.
+    // A value equal to the worst comes later in the line, so it stands behind it.
     const auto is_better = job.descending ? hn::Gt(order, hn::Set(di, worst)) : hn::Lt(order, hn::Set(di, worst));
     if (HWY_LIKELY(hn::AllFalse(di, is_better))) continue;
     const auto found = static_cast<std::int64_t>(hn::CompressStore(hn::Iota(di, 0), is_better, di, better));
@@ -113,7 +106,7 @@ const std::uint64_t* firstSorted(const SortJob& job, const float* x, std::uint64
   return keys;
 }
 
-// Lines [begin, end); `keys` has room for sortKeys.
+// Sorts lines [begin, end); `keys` has sortKeys() elements.
 void runSort(const SortJob& job, const float* x, float* values, std::int64_t* places, std::uint64_t* keys,
              std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t kLong = 96;
@@ -130,15 +123,14 @@ void runSort(const SortJob& job, const float* x, float* values, std::int64_t* pl
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "core/op/kernel.h"
 #include "kernels/common/line_walk.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

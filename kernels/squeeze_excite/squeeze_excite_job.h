@@ -10,7 +10,7 @@
 
 namespace ipex_studio {
 
-// Columns of a panel of packed weights. Shares of channels begin at multiples of it.
+// Columns of a panel of packed weights. Shares of channels begin at multiples of this number.
 constexpr std::int64_t kExciteWidth = 16;
 // Images whose products are computed together, so that weights are read once for all of them.
 constexpr std::int64_t kExciteImages = 4;
@@ -33,8 +33,8 @@ struct SqueezeExciteJob {
   std::int64_t channelRow() const { return whole(channels); }
   std::int64_t hiddenRow() const { return whole(hidden); }
 
-  // Working memory in floats: averages, which become gates, those of each share of pixels; each share's part of the hidden
-  // values; their sums, again for each share; a tile for each thread.
+  // Working memory in floats: averages, which become gates, apart for each share of pixels; each share's part of the
+  // hidden values; sums of these parts, a copy for each share; a tile for each thread.
   std::int64_t meanStride() const { return by_pixels ? shares * channelRow() : channelRow(); }
   std::int64_t meanOffset(std::int64_t image, std::int64_t share) const {
     return image * meanStride() + (by_pixels ? share * channelRow() : 0);
@@ -51,7 +51,8 @@ struct SqueezeExciteJob {
 constexpr int kExciteSrc = 0, kExciteReduce = 1, kExciteReduceBias = 2, kExciteExpand = 3, kExciteExpandBias = 4,
               kExcitePost = 5;
 
-// Weights in panels of kExciteWidth columns, [depth][width] each; biases fill whole panels. Zeros in columns that do not exist.
+// Weights in panels of kExciteWidth columns, [depth][width] each; biases fill whole panels. Zeros in columns that do not
+// exist.
 struct SqueezeExciteCall {
   const float* x = nullptr;
   float* y = nullptr;
@@ -61,12 +62,13 @@ struct SqueezeExciteCall {
   float* scratch = nullptr;
 };
 
-// `unit` is group · shares + share; `tile` is the thread's.
+// `unit` is group · shares + share; `tile` is the working memory of the thread.
 using SqueezeExciteRun = void (*)(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std::int64_t unit,
                                   float* tile);
 
-// For one unit each: its averages and their part of the hidden values; once all shares of the group have those, its gates; and
-// its results, where pixels are shared out once all shares have their gates.
+// The three steps of one unit: squeeze computes its averages and their part of the hidden values; excite, once all
+// shares of the group are squeezed, its gates, and its results unless pixels are shared; scale, once all shares have
+// their gates, the results of shared pixels.
 struct SqueezeExciteRuns {
   SqueezeExciteRun squeeze = nullptr, excite = nullptr, scale = nullptr;
 };

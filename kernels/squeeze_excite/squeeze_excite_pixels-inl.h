@@ -6,22 +6,17 @@
 #define IPEX_KERNELS_SQUEEZE_EXCITE_PIXELS_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <cstdint>
 
 #include "kernels/common/partial_vector-inl.h"
+#include "kernels/common/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
-
-// Adds the sums of kVectors vectors of channels, `stride` from pixel to pixel, times `factor` to `mean`. In several parts:
-// additions have a latency of four cycles, and short chains round less.
+// Adds the sums of kVectors vectors of channels, `stride` from pixel to pixel, times `factor` to `mean`. Several
+// partial sums, as additions have a latency of four cycles, and short chains round less.
 template <int kVectors, class Load>
 HWY_INLINE void sumPixels(const float* x, std::int64_t pixels, std::int64_t stride, float factor, const Load& load,
                           float* mean) {
@@ -54,8 +49,8 @@ HWY_INLINE void sumPixels(const float* x, std::int64_t pixels, std::int64_t stri
   }
 }
 
-// Sums of `width` channels side by side over `pixels`, times `factor`, some pixels at a time: short chains round less. Few
-// where they are not in the second-level cache, so that memory is read nearly as it lies.
+// Sums of `width` contiguous channels over `pixels`, times `factor`, some pixels at a time, as short chains round less.
+// Pixels that the second-level cache does not hold are taken few at a time, so that memory is read nearly in its order.
 void sumSides(const float* x, std::int64_t width, std::int64_t pixels, std::int64_t stride, float factor, float* mean) {
   const F32 d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d), kCachedFloats = 512 << 10, kFewPixels = 16, kManyPixels = 128;
@@ -88,7 +83,7 @@ float sumRun(const float* x, std::int64_t count, float factor) {
   return (sum + hn::GetLane(hn::SumOfLanes(d, hn::Load(d, lanes)))) * factor;
 }
 
-// Rows of x times the gates of their channels.
+// Rows of x that are multiplied by the gates of their channels.
 struct ScaledRows {
   const float* x = nullptr;
   float* y = nullptr;
@@ -96,7 +91,7 @@ struct ScaledRows {
   const float* gate = nullptr;
 };
 
-// The next kVectors vectors of D of all rows; gates stay in registers.
+// Scales the next kVectors vectors of D of all rows; gates stay in registers.
 template <class D, int kVectors>
 HWY_INLINE void scaleColumns(ScaledRows* at) {
   const D d;
@@ -115,7 +110,8 @@ HWY_INLINE void scaleColumns(ScaledRows* at) {
   at->gate += kVectors * kLanes;
 }
 
-// Narrow rows: gates stay in registers through all of them. Others go one by one, as they lie in memory.
+// Scales all rows. The gates of narrow rows stay in registers through all of them; wide rows go one by one, in the
+// order of memory.
 void scaleRows(const ScaledRows& all, std::int64_t width) {
   constexpr std::int64_t kLanes = hn::MaxLanes(F32());
   const std::int64_t together = width <= 4 * kLanes ? all.rows : 1;
@@ -143,8 +139,7 @@ void scaleRun(const float* x, float gate, std::int64_t count, float* y) {
   for (; i < count; ++i) y[i] = x[i] * gate;
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

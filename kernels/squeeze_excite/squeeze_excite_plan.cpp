@@ -6,7 +6,6 @@
 #include "core/op/kernel.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 #include "kernels/squeeze_excite/squeeze_excite_job.h"
 
 namespace ipex_studio {
@@ -54,7 +53,7 @@ class SqueezeExciteOp final : public PreparedOp {
   }
 };
 
-// w[columns, depth] in panels.
+// Packs w[columns, depth] into panels.
 void packPanels(const TensorDesc& w, const float* data, float* packed) {
   const std::int64_t columns = w.dims[0], depth = w.dims[1];
   for (std::int64_t first = 0; first < columns; first += kExciteWidth) {
@@ -75,7 +74,7 @@ WeightCache::Packed packedWeights(const PrepareArgs& args, int src) {
       [&](void* packed) { packPanels(w, data, static_cast<float*>(packed)); });
 }
 
-// Zeros, kept beside the weights, where there is no bias.
+// The bias; if absent, zeros that the cache keeps under the key of the weights.
 WeightCache::Packed packedBias(const PrepareArgs& args, int src, int weights) {
   const std::int64_t columns = args.src[weights].dims[0], whole = SqueezeExciteJob::whole(columns);
   const bool absent = args.src[src].absent();
@@ -129,7 +128,7 @@ class SqueezeExciteSimd final : public Kernel {
   }
 
  private:
-  // Row-major, channels-last or blocked: one distance from pixel to pixel.
+  // True if pixels have one distance from each other: in row-major, channels-last and blocked layouts.
   static bool isPixelwise(const TensorDesc& x) {
     return x.block != 0 || x.dims[1] == 1 || x.isContiguous() || x.sameLayout(channelsLastDesc(DType::kF32, x.dims));
   }
@@ -161,8 +160,8 @@ class SqueezeExciteSimd final : public Kernel {
     job.group = std::clamp<std::int64_t>(std::min(share, fitting), 1, kExciteImages);
     job.groups = (job.images + job.group - 1) / job.group;
     const std::int64_t worth = 2 * job.group * image_ops / kParallelGrainOps, panels = job.channelRow() / kExciteWidth;
-    // Threads that write neighbouring lines hinder each other: where channels lie side by side pixels are shared out. Each
-    // thread then computes all gates, unless that costs more than another wait for each other.
+    // Threads that write neighbouring cache lines slow each other down, so pixels are divided among them where channels
+    // are contiguous. Each thread then computes all gates, unless that costs more than one more wait for all threads.
     const bool rows = job.side == job.channels, few_pixels = job.hidden > 2 * job.pixels;
     job.by_pixels = rows && !few_pixels;
     const std::int64_t parts = job.by_pixels ? job.pixels : panels;

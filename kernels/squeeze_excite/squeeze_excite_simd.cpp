@@ -1,14 +1,11 @@
-// A squeeze-and-excitation block (Hu et al., Squeeze-and-Excitation Networks, arXiv:1709.01507) as one step:
-// x · gate(expand · activation(reduce · mean(x) + bias) + bias). Each thread averages its share of the channels, multiplies
+// A squeeze-and-excitation block (Hu et al., Squeeze-and-Excitation Networks, arXiv:1709.01507) as one step: x ·
+// gate(expand · activation(reduce · mean(x) + bias) + bias). Each thread averages its share of the channels, multiplies
 // these averages by their rows of the first weights, and, once all threads have done so, adds up what they found and
-// computes and applies the gates of its own channels: threads wait for each other once. Where there are as many images as
-// threads, each takes whole images and does not wait at all. Works in row-major, channels-last and channel-blocked layouts.
-#undef HWY_TARGET_INCLUDE
+// computes and applies the gates of its own channels: threads wait for each other once. Where there are as many images
+// as threads, each takes whole images and does not wait at all. Works in row-major, channels-last and channel-blocked
+// layouts.
 #define HWY_TARGET_INCLUDE "kernels/squeeze_excite/squeeze_excite_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 
@@ -16,8 +13,7 @@
 #include "kernels/squeeze_excite/squeeze_excite_pixels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
 // --- averages ------------------------------------------------------------------------------------------------------
 
@@ -31,7 +27,7 @@ HWY_INLINE void forSides(const SqueezeExciteJob& job, std::int64_t begin, std::i
   }
 }
 
-// Channels that memory holds: blocks are whole.
+// Number of channels that memory holds, as blocks are whole.
 std::int64_t heldChannels(const SqueezeExciteJob& job) { return (job.channels + job.side - 1) / job.side * job.side; }
 
 // The part of x that a unit covers: images from the first on, channels [begin, end), pixels from first_pixel on.
@@ -66,7 +62,7 @@ void average(const SqueezeExciteJob& job, const Part& part, const float* image, 
 
 // --- products ------------------------------------------------------------------------------------------------------
 
-// Rows of values `in`, times panels of weights; out: rows of as many whole panels.
+// A product of rows `in` and panels of weights; rows of `out` have as many whole panels.
 struct PanelProduct {
   const float* in = nullptr;
   std::int64_t in_stride = 0, depth = 0;
@@ -81,7 +77,7 @@ HWY_INLINE void multiplyPanels(const PanelProduct& at) {
   const F32 d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
   constexpr int kVectors = static_cast<int>(kExciteWidth / kLanes);
-  // Sums of short pieces of the depth, then their sum: gates are as exact as what goes into them, which may cancel.
+  // The depth is summed in short pieces, then the pieces: terms may cancel, and gates are as exact as their sums.
   constexpr std::int64_t kPiece = 8;
   VF total[kRows][kPanels][kVectors];
   for (auto& row : total) {
@@ -155,7 +151,8 @@ void multiply(const PanelProduct& at, std::int64_t rows, std::int64_t panels) {
 
 // --- gates ---------------------------------------------------------------------------------------------------------
 
-// Post-operations over the values of `tile`, in rows of `width`; those of the result are `stride` apart, the first at `offset`.
+// Runs the post-operations over the values of `tile`, in rows of `width`; rows of the result are `stride` apart, the
+// first at `offset`.
 void finishTile(const SqueezeExciteJob& job, const SqueezeExciteCall& call, float* tile, std::int64_t rows,
                 std::int64_t width, std::int64_t offset, std::int64_t stride) {
   PointwiseRows values;
@@ -173,7 +170,7 @@ void finishTile(const SqueezeExciteJob& job, const SqueezeExciteCall& call, floa
   }
 }
 
-// `count` channels side by side, the first pixel at `offset`.
+// Multiplies `count` contiguous channels by their gates; the first pixel is at `offset`.
 void applyGates(const SqueezeExciteJob& job, const SqueezeExciteCall& call, const ScaledRows& all, std::int64_t offset,
                 std::int64_t width, float* tile) {
   const bool runs = job.side == 1;
@@ -227,7 +224,7 @@ void applyInPlace(const SqueezeExciteJob& job, const PostOp& op, float* values, 
   job.pointwise(op, rows);
 }
 
-// The hidden values of image n, for one share's own use.
+// Sums the parts of all shares to the hidden values of image n, in the copy of one share.
 void sumHidden(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std::int64_t n, float* hidden) {
   const F32 d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
@@ -284,8 +281,7 @@ void scaleImages(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

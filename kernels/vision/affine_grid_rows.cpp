@@ -4,13 +4,13 @@
 // Declines: post-ops, empty.
 #include <vector>
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
 
-// The centres of `size` pixels, from -1 to 1. Computed in double precision: rounded once.
+// The centres of `size` pixels, from -1 to 1, computed in double precision and rounded once.
 std::vector<float> centresOf(std::int64_t size, bool align_corners) {
   std::vector<float> centres(static_cast<std::size_t>(size), 0.0f);
   const double pixels = static_cast<double>(size);

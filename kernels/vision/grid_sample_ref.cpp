@@ -7,7 +7,7 @@
 namespace ipex_studio {
 namespace {
 
-// From -1 … 1 to pixels: those are the centres of the outer pixels (align_corners) or their outer edges.
+// Converts a coordinate to pixels: -1 and 1 are the centres of the outer pixels (align_corners) or their outer edges.
 double pixelOf(double at, std::int64_t size, bool align_corners) {
   const double pixels = static_cast<double>(size);
   return align_corners ? (at + 1) / 2 * (pixels - 1) : ((at + 1) * pixels - 1) / 2;

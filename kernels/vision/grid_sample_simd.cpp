@@ -1,32 +1,24 @@
 // Images sampled at given places (Jaderberg et al., Spatial Transformer Networks, arXiv:1506.02025; the conventions of
-// torch.nn.functional.grid_sample). Neighbouring places are the lanes of vectors: where their pixels are and how much each
-// counts is found once for all channels. Coordinates are computed in the order in which libtorch computes them, so that
-// the nearest pixel is the same.
+// torch.nn.functional.grid_sample). Neighbouring places are the lanes of vectors: where their pixels are and how much
+// each counts is found once for all channels. Coordinates are computed in the order in which libtorch computes them, so
+// that the nearest pixel is the same.
 //
 // Declines: post-ops, empty, size (more than 2^31 pixels in a channel).
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/vision/grid_sample_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 
 #include "kernels/vision/grid_sample_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
 using S32 = hn::RebindToSigned<F32>;
-using VF = hn::Vec<F32>;
 using VI = hn::Vec<S32>;
 using MF = hn::Mask<F32>;
 
-// From -1 … 1 to pixels; at the border clamped into the image, NaN too.
+// Converts coordinates from [-1, 1] to pixels; with padding=border they are clamped into the image, NaN, too.
 HWY_INLINE VF pixelsAt(const GridSampleJob& job, VF at, std::int64_t size) {
   const F32 d;
   const float last = static_cast<float>(size - 1), scale = job.align_corners ? last / 2 : static_cast<float>(size) / 2;
@@ -36,7 +28,7 @@ HWY_INLINE VF pixelsAt(const GridSampleJob& job, VF at, std::int64_t size) {
   return hn::Min(hn::IfThenElseZero(hn::Gt(pixel, hn::Zero(d)), pixel), hn::Set(d, last));
 }
 
-// A pixel of each lane: its place in a channel, or none.
+// One pixel for each lane: its place in a channel, and whether it lies in the image.
 struct Corner {
   VI place;
   MF inside;
@@ -55,7 +47,7 @@ HWY_INLINE Corner cornerAt(const GridSampleJob& job, VF row, VF column, VF weigh
   return {hn::Add(hn::Mul(i, hn::Set(di, static_cast<std::int32_t>(job.width))), j), inside, weight};
 }
 
-// Places [at, at + lanes) of all channels; where fewer are left, `count` of them.
+// Computes places [at, at + lanes) of all channels; only `count` of them if fewer are left.
 template <int kCorners>
 HWY_INLINE void sampled(const GridSampleJob& job, const Corner (&corners)[kCorners], const float* x, float* y,
                         std::int64_t count) {
@@ -112,16 +104,15 @@ void runGridSample(const GridSampleJob& job, const float* images, const float* g
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
 #include <limits>
 
+#include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -2,24 +2,15 @@
 // Rows are combined first (vectors along the row), then columns.
 //
 // Declines: dtype, rank (volumes), mode, post-ops, empty.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/vision/upsample_simd.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h comes first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 #include <cstring>
 
 #include "kernels/vision/upsample_job.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
-using VF = hn::Vec<F32>;
+namespace ipex_studio::HWY_NAMESPACE {
 
 // to = Σ weight[t] · from[t], or += when `add`.
 void combine(const float* from, float weight, std::int64_t count, bool add, float* to) {
@@ -84,8 +75,7 @@ void runUpsample(const UpsampleJob& job, const float* x, float* y, float* scratc
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -93,9 +83,9 @@ HWY_AFTER_NAMESPACE();
 #include <algorithm>
 #include <cmath>
 
+#include "core/op/kernel.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {

@@ -3,7 +3,7 @@
 closeness.py MODEL SIZES [--rounds N] [--threads N] [--precision bf16|int8] [--studio-flags "…"] [--check]
 
   network ÷ layers  the optimized network's median over the sum of the best raw oneDNN primitive of each layer (limit.cpp:
-                    cold weights, two buffers for activations, the best algorithm and layout of each), in turns
+                    cold weights, two buffers for activations, the best algorithm and layout of each), interleaved
   layers ÷ network  below FP32 instead: the same sum, in FP32, over the network in that precision
   ns per step       what our code costs around each step of a plan (overhead_bench)
 --check: exit code 1 where a figure misses its goal.

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Compares ipex-studio with other engines on the same networks, inputs and threads, in turns within one run.
+"""Compares ipex-studio with other engines on the same networks, inputs and threads, interleaved within one run.
 
 Called by rivals.sh, which makes the other engines' environment. Results: a Markdown page, and every sample in a profile
 database that ipex-studio opens.

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """How soon a compiled export gives its first result: startup.py MODEL SIZES [--rounds N] [--threads N] [--check]
 
-From the start of a process, files in the page cache, in turns within one run:
+From the start of a process, files in the page cache, interleaved within one run:
   load      libtorch loads the original; nothing is computed
   original  and gives its first result
   packed    the compiled export gives its first result and packs its weights itself

@@ -91,23 +91,31 @@ struct Case {
 // The text by which GoogleTest names a case.
 inline void PrintTo(const Case& test, std::ostream* out) { *out << test.spec; }
 
-const std::vector<Case>& convolutionCases();
-const std::vector<Case>& matrixCases();
+// The lists of cases, with the names of their tests. A new list is its file and a row here.
+#define IPEX_CASE_LISTS(LIST)                       \
+  LIST(Convolution, convolutionCases)               \
+  LIST(Matrix, matrixCases)                         \
+  LIST(Pointwise, pointwiseCases)                   \
+  LIST(Norm, normCases)                             \
+  LIST(AttentionBf16, attentionBf16Cases)           \
+  LIST(Recurrent, recurrentCases)                   \
+  LIST(Attention, attentionCases)                   \
+  LIST(SqueezeExcite, squeezeExciteCases)           \
+  LIST(PointwiseDepthwise, pointwiseDepthwiseCases) \
+  LIST(Bf16, bf16Cases)                             \
+  LIST(F16, f16Cases)                               \
+  LIST(IntegerProduct, integerProductCases)         \
+  LIST(IntegerExtreme, integerExtremeCases)         \
+  LIST(Requantization, integerChainCases)           \
+  LIST(WoqWeights, woqCases)                        \
+  LIST(Order, orderCases)                           \
+  LIST(Movement, movementCases)                     \
+  LIST(Vision, visionCases)
+
+#define IPEX_DECLARE(name, cases) const std::vector<Case>& cases();
+IPEX_CASE_LISTS(IPEX_DECLARE)
+#undef IPEX_DECLARE
+// Layers of networks: large, with tests of their own.
 const std::vector<Case>& layerCases();
-const std::vector<Case>& pointwiseCases();
-const std::vector<Case>& normCases();
-const std::vector<Case>& attentionCases();
-const std::vector<Case>& attentionBf16Cases();
-const std::vector<Case>& squeezeExciteCases();
-const std::vector<Case>& pointwiseDepthwiseCases();
-const std::vector<Case>& recurrentCases();
-const std::vector<Case>& bf16Cases();
-const std::vector<Case>& f16Cases();
-const std::vector<Case>& movementCases();
-const std::vector<Case>& orderCases();
-const std::vector<Case>& integerProductCases();
-const std::vector<Case>& integerExtremeCases();
-const std::vector<Case>& integerChainCases();
-const std::vector<Case>& woqCases();
 
 }  // namespace ipex_studio::kernel_test

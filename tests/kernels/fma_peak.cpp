@@ -1,14 +1,9 @@
 // Measures the peak of fused multiply-adds on one core.
-#undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/kernels/fma_peak.cpp"
-#include "kernels/common/highway_targets.h"
-
-// highway_targets.h must be included first.
-#include <hwy/highway.h>
+#include "kernels/common/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio::kernel_test {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::kernel_test::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -29,8 +24,7 @@ double runChains(long rounds, float* sink) {
   return 2.0 * kChains * static_cast<double>(rounds) * static_cast<double>(hn::Lanes(d));
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio::kernel_test
+}  // namespace ipex_studio::kernel_test::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -195,9 +195,9 @@ TEST(KernelBench, DISABLED_Int8) {
 }
 
 TEST(KernelBench, DISABLED_All) {
-  bench({&layerCases(), &convolutionCases(), &matrixCases(), &pointwiseCases(), &normCases(), &attentionCases(),
-         &squeezeExciteCases(), &bf16Cases(), &f16Cases(), &movementCases(), &orderCases(), &integerChainCases(),
-         &woqCases()});
+#define IPEX_TABLE(name, cases) &cases(),
+  bench({&layerCases(), IPEX_CASE_LISTS(IPEX_TABLE)});
+#undef IPEX_TABLE
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST_P(KernelCases, AgreesWithReference) {
   for (const Kernel* kernel : candidates) {
     if (kernel == candidates.back() && test.bench) break;  // the reference is too slow to repeat large cases
     const std::string name = kernel->name();
-    const bool simd = name.find("_simd") != std::string::npos, narrow = name.find("_bf16") != std::string::npos;
+    const bool simd = name.find("_simd") != std::string::npos, bf16 = name.find("_bf16") != std::string::npos;
     for (const Layout layout :
          {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked16, Layout::kBlocked8, Layout::kGaps}) {
       Conditions conditions{layout, 1, "avx512_core", -1};
@@ -64,7 +64,7 @@ TEST_P(KernelCases, AgreesWithReference) {
         if (simd) check(*kernel, test, problem, conditions);
       }
       conditions.isa = "avx512_core_bf16";
-      if (narrow) check(*kernel, test, problem, conditions);
+      if (bf16) check(*kernel, test, problem, conditions);
     }
   }
   EXPECT_TRUE(taken || test.kernel.empty()) << test.kernel << " is not in the list";
@@ -89,24 +89,10 @@ std::string caseName(const testing::TestParamInfo<Case>& info) {
   return name + "_" + std::to_string(info.index);
 }
 
-INSTANTIATE_TEST_SUITE_P(Convolution, KernelCases, testing::ValuesIn(convolutionCases()), caseName);
+#define IPEX_TEST(name, cases) INSTANTIATE_TEST_SUITE_P(name, KernelCases, testing::ValuesIn(cases()), caseName);
+IPEX_CASE_LISTS(IPEX_TEST)
+#undef IPEX_TEST
 INSTANTIATE_TEST_SUITE_P(Layer, LayerCases, testing::ValuesIn(layerCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Matrix, KernelCases, testing::ValuesIn(matrixCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Pointwise, KernelCases, testing::ValuesIn(pointwiseCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Norm, KernelCases, testing::ValuesIn(normCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(AttentionBf16, KernelCases, testing::ValuesIn(attentionBf16Cases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Recurrent, KernelCases, testing::ValuesIn(recurrentCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Attention, KernelCases, testing::ValuesIn(attentionCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(SqueezeExcite, KernelCases, testing::ValuesIn(squeezeExciteCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(PointwiseDepthwise, KernelCases, testing::ValuesIn(pointwiseDepthwiseCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Bf16, KernelCases, testing::ValuesIn(bf16Cases()), caseName);
-INSTANTIATE_TEST_SUITE_P(F16, KernelCases, testing::ValuesIn(f16Cases()), caseName);
-INSTANTIATE_TEST_SUITE_P(IntegerProduct, KernelCases, testing::ValuesIn(integerProductCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(IntegerExtreme, KernelCases, testing::ValuesIn(integerExtremeCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Requantization, KernelCases, testing::ValuesIn(integerChainCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(WoqWeights, KernelCases, testing::ValuesIn(woqCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Order, KernelCases, testing::ValuesIn(orderCases()), caseName);
-INSTANTIATE_TEST_SUITE_P(Movement, KernelCases, testing::ValuesIn(movementCases()), caseName);
 
 }  // namespace
 }  // namespace ipex_studio::kernel_test

@@ -35,10 +35,11 @@ struct Way {
   double tolerance;
 };
 
-const Way& wayOf(bool narrow) {
-  static const Way wide = {"attention_simd", "f32", {"avx512_core", "avx2", "sse41"}, 2e-6};
-  static const Way pairs = {"attention_simd_bf16", "bf16", {"avx512_core_bf16", "avx512_core", "avx2", "sse41"}, 0.03};
-  return narrow ? pairs : wide;
+const Way& wayOf(bool bf16) {
+  static const Way full_precision = {"attention_simd", "f32", {"avx512_core", "avx2", "sse41"}, 2e-6};
+  static const Way low_precision = {
+      "attention_simd_bf16", "bf16", {"avx512_core_bf16", "avx512_core", "avx2", "sse41"}, 0.03};
+  return bf16 ? low_precision : full_precision;
 }
 
 using Mask = std::function<double(std::int64_t query, std::int64_t key)>;
@@ -47,8 +48,8 @@ class AttentionExtremes : public testing::TestWithParam<std::tuple<std::int64_t,
  protected:
   // Checks a mask of queries × `keys` on normal q, k, v against the reference.
   void expectSame(std::int64_t keys, const Mask& mask, bool has_nan, double tolerance = 0) {
-    const auto [queries, narrow] = GetParam();
-    const Way& way = wayOf(narrow);
+    const auto [queries, bf16] = GetParam();
+    const Way& way = wayOf(bf16);
     const Case test = {
         std::string("attention{products=") + way.products + ",scale=0.3}",
         {Source::of({2, queries, 8}), Source::of({2, keys, 8}), Source::of({2, keys, 8}), Source::of({queries, keys})}};
@@ -128,8 +129,8 @@ class AttentionShapes : public testing::TestWithParam<bool> {};
 
 // Sources in BF16 are the same numbers for the reference: only the weights are rounded.
 TEST_P(AttentionShapes, DrawnAtRandomAgreeWithTheReference) {
-  const bool narrow = GetParam();
-  const Way& way = wayOf(narrow);
+  const bool bf16 = GetParam();
+  const Way& way = wayOf(bf16);
   std::mt19937 draw(71);
   const auto upTo = [&](std::int64_t most) {
     return 1 + static_cast<std::int64_t>(draw() % static_cast<std::uint32_t>(most));
@@ -140,7 +141,7 @@ TEST_P(AttentionShapes, DrawnAtRandomAgreeWithTheReference) {
     const std::int64_t queries = round % 5 == 0 ? 1 : upTo(110), keys = round % 7 == 0 ? 500 + upTo(700) : upTo(150);
     const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
       Source source = Source::of({batch, heads, rows, columns});
-      if (narrow && draw() % 4 != 0) source.dtype = DType::kBf16;
+      if (bf16 && draw() % 4 != 0) source.dtype = DType::kBf16;
       return source;
     };
     OpSpec spec = parseOpSpec("attention{}");
@@ -171,7 +172,7 @@ TEST_P(AttentionShapes, DrawnAtRandomAgreeWithTheReference) {
           runCase(kernelNamed(way.kernel), test, problem, Conditions{Layout::kPlain, 1 + round % 2, isa, -1});
       ASSERT_EQ(outcome.problem, "") << test.spec;
       ASSERT_FALSE(outcome.declined) << outcome.reason;
-      EXPECT_LE(outcome.error, narrow ? 0.015 : 4e-6)
+      EXPECT_LE(outcome.error, bf16 ? 0.015 : 4e-6)
           << isa << " " << test.spec << " " << queries << " x " << keys << ", " << depth << ", " << width;
     }
   }

@@ -29,12 +29,12 @@ std::uint32_t floatBits(float value) {
   return bits;
 }
 
-TEST(F16, WidensEveryNumber) {
+TEST(F16, UpconvertsEveryNumber) {
   std::vector<std::uint16_t> all(1 << 16);
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);
   for (const char* isa : kF16Tiers) {
     std::vector<float> wide(all.size());
-    valueConversion(isa).widen(DType::kF16, all.data(), wide.data(), 0, static_cast<std::int64_t>(all.size()));
+    valueConversion(isa).upconvert(DType::kF16, all.data(), wide.data(), 0, static_cast<std::int64_t>(all.size()));
     int wrong = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double expected = valueOfF16(static_cast<std::uint32_t>(i));
@@ -48,7 +48,7 @@ TEST(F16, WidensEveryNumber) {
 
 // Converts each number, the middle to the next one, and the floats beside the middle. Ties go to the even mantissa; the
 // middle above the largest number, and all values beyond, become infinity.
-TEST(F16, NarrowsToNearestEven) {
+TEST(F16, RoundsToNearestEven) {
   std::vector<float> from;
   std::vector<std::uint16_t> expected;
   const auto add = [&](double value, std::uint32_t bits) {
@@ -70,11 +70,12 @@ TEST(F16, NarrowsToNearestEven) {
   add(std::numeric_limits<float>::max(), 0x7c00u);
   add(std::numeric_limits<float>::infinity(), 0x7c00u);
   for (const char* isa : kF16Tiers) {
-    std::vector<std::uint16_t> narrow(from.size());
-    valueConversion(isa).narrow(DType::kF16, from.data(), narrow.data(), 0, static_cast<std::int64_t>(from.size()));
+    std::vector<std::uint16_t> halves(from.size());
+    valueConversion(isa).downconvert(DType::kF16, from.data(), halves.data(), 0,
+                                     static_cast<std::int64_t>(from.size()));
     int wrong = 0;
     for (std::size_t i = 0; i < from.size(); ++i)
-      wrong += narrow[i] == expected[i] && floatToF16(from[i]) == expected[i] ? 0 : 1;
+      wrong += halves[i] == expected[i] && floatToF16(from[i]) == expected[i] ? 0 : 1;
     EXPECT_EQ(wrong, 0) << isa;
   }
 }
@@ -84,9 +85,10 @@ TEST(F16, KeepsNaN) {
     std::vector<float> from(37);
     for (float& value : from) std::memcpy(&value, &bits, sizeof(value));
     for (const char* isa : kF16Tiers) {
-      std::vector<std::uint16_t> narrow(from.size());
-      valueConversion(isa).narrow(DType::kF16, from.data(), narrow.data(), 0, static_cast<std::int64_t>(from.size()));
-      for (const std::uint16_t now : narrow) {
+      std::vector<std::uint16_t> halves(from.size());
+      valueConversion(isa).downconvert(DType::kF16, from.data(), halves.data(), 0,
+                                       static_cast<std::int64_t>(from.size()));
+      for (const std::uint16_t now : halves) {
         EXPECT_EQ(now, 0x7e00u | (bits >> 13u & 0x3ffu) | (bits >> 16u & 0x8000u)) << isa;
       }
     }

@@ -8,7 +8,6 @@
 #include "kernels/common/bf16.h"
 #include "kernels/common/f16.h"
 #include "kernels/common/reference.h"
-#include "kernels/factories.h"
 
 namespace ipex_studio {
 namespace {
@@ -176,86 +175,10 @@ class ReferenceKernel final : public Kernel {
   RefFunction function_;
 };
 
-RefFunction functionOf(OpKind kind) {
-  switch (kind) {
-    case OpKind::kConvolution:
-      return refConvolution;
-    case OpKind::kDeconvolution:
-      return refDeconvolution;
-    case OpKind::kLinear:
-      return refLinear;
-    case OpKind::kMatmul:
-      return refMatmul;
-    case OpKind::kPool:
-      return refPool;
-    case OpKind::kAdaptivePool:
-      return refAdaptivePool;
-    case OpKind::kUpsample:
-      return refUpsample;
-    case OpKind::kReduce:
-      return refReduce;
-    case OpKind::kPointwise:
-      return refPointwise;
-    case OpKind::kLayerNorm:
-      return refLayerNorm;
-    case OpKind::kGroupNorm:
-      return refGroupNorm;
-    case OpKind::kSoftmax:
-      return refSoftmax;
-    case OpKind::kAttention:
-      return refAttention;
-    case OpKind::kSqueezeExcite:
-      return refSqueezeExcite;
-    case OpKind::kPointwiseDepthwise:
-      return refPointwiseDepthwise;
-    case OpKind::kConcat:
-      return refConcat;
-    case OpKind::kEmbedding:
-      return refEmbedding;
-    case OpKind::kEmbeddingBag:
-      return refEmbeddingBag;
-    case OpKind::kGather:
-      return refGather;
-    case OpKind::kGatherElements:
-      return refGatherElements;
-    case OpKind::kScatterElements:
-      return refScatterElements;
-    case OpKind::kMaxMin:
-      return refMaxMin;
-    case OpKind::kSort:
-      return refSort;
-    case OpKind::kCumulativeSum:
-      return refCumulativeSum;
-    case OpKind::kAffineGrid:
-      return refAffineGrid;
-    case OpKind::kGridSample:
-      return refGridSample;
-    case OpKind::kIntegerMath:
-      return refIntegerMath;
-    case OpKind::kPad:
-      return refPad;
-    case OpKind::kRecurrent:
-      return refRecurrent;
-    case OpKind::kPermute:
-      return refPermute;
-    case OpKind::kSlice:
-      return refSlice;
-    case OpKind::kSelect:
-      return refSelect;
-    case OpKind::kExpand:
-      return refPointwise;
-    case OpKind::kReshape:
-    case OpKind::kUnsqueeze:
-    case OpKind::kSqueeze:
-    case OpKind::kReorder:
-    case OpKind::kCast:
-      return refCopy;
-  }
-  return refCopy;
-}
-
 }  // namespace
 
-std::unique_ptr<Kernel> makeReference(OpKind kind) { return std::make_unique<ReferenceKernel>(kind, functionOf(kind)); }
+std::unique_ptr<Kernel> makeReference(OpKind kind, RefFunction function) {
+  return std::make_unique<ReferenceKernel>(kind, function);
+}
 
 }  // namespace ipex_studio

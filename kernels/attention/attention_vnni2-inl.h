@@ -1,13 +1,12 @@
-// Pairs of bf16 numbers in words of 32 bits, and tiles of their products with sums in FP32, once per Highway target. With
-// AVX512-BF16 a word times a word is one instruction (vdpbf16ps); elsewhere both halves become floats and are multiplied.
-#if defined(IPEX_KERNELS_ATTENTION_PAIRS_INL_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef IPEX_KERNELS_ATTENTION_PAIRS_INL_H
-#undef IPEX_KERNELS_ATTENTION_PAIRS_INL_H
+// VNNI-2 packing: pairs of bf16 numbers in 32 bits, and tiles of their products with sums in FP32, once per Highway
+// target. With AVX512-BF16 the product of two pairs is one instruction (vdpbf16ps); elsewhere both halves become floats
+// and are multiplied.
+#if defined(IPEX_KERNELS_ATTENTION_VNNI2_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef IPEX_KERNELS_ATTENTION_VNNI2_INL_H
+#undef IPEX_KERNELS_ATTENTION_VNNI2_INL_H
 #else
-#define IPEX_KERNELS_ATTENTION_PAIRS_INL_H
+#define IPEX_KERNELS_ATTENTION_VNNI2_INL_H
 #endif
-
-#include <hwy/highway.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,43 +15,43 @@
 #include "kernels/attention/attention_job.h"
 #include "kernels/attention/attention_tile-inl.h"
 #include "kernels/common/bf16-inl.h"
+#include "kernels/common/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace ipex_studio {
-namespace HWY_NAMESPACE {
+namespace ipex_studio::HWY_NAMESPACE {
 
-using Word = hn::RebindToUnsigned<F32>;
-using VW = hn::Vec<Word>;
+using U32 = hn::RebindToUnsigned<F32>;
+using VU = hn::Vec<U32>;
 using Half = hn::Rebind<std::uint16_t, F32>;
 
 // --- products ----------------------------------------------------------------------------------------------------------
 
-// Words as a multiplication wants them.
+// A vector of pairs as a multiplication wants it.
 template <bool kNative>
-struct PairWords {
-  VW word;
+struct Vnni2Operand {
+  VU pair;
 };
 template <>
-struct PairWords<false> {
+struct Vnni2Operand<false> {
   VF even, odd;
 };
 
 template <bool kNative>
-HWY_INLINE PairWords<kNative> pairWords(VW word) {
+HWY_INLINE Vnni2Operand<kNative> vnni2Operand(VU pair) {
   if constexpr (kNative) {
-    return {word};
+    return {pair};
   } else {
     const F32 d;
-    return {hn::BitCast(d, hn::ShiftLeft<16>(word)), hn::BitCast(d, hn::And(word, hn::Set(Word(), 0xFFFF0000u)))};
+    return {hn::BitCast(d, hn::ShiftLeft<16>(pair)), hn::BitCast(d, hn::And(pair, hn::Set(U32(), 0xFFFF0000u)))};
   }
 }
 
 template <bool kNative>
-HWY_INLINE VF addPairs(const PairWords<kNative>& a, const PairWords<kNative>& b, VF sum) {
+HWY_INLINE VF addVnni2Products(const Vnni2Operand<kNative>& a, const Vnni2Operand<kNative>& b, VF sum) {
   if constexpr (kNative) {
     // Assembly, because machines may have the instruction without the features of a Highway target that has it.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-    asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(a.word.raw), "v"(b.word.raw));
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(a.pair.raw), "v"(b.pair.raw));
 #endif
     return sum;
   } else {
@@ -60,9 +59,9 @@ HWY_INLINE VF addPairs(const PairWords<kNative>& a, const PairWords<kNative>& b,
   }
 }
 
-// c[r][column] = factor · Σ_step a[r][step]·b[step][column], + c[r][column] · row_factor[r] where that is given. a: words
-// `a_stride` apart; b: steps rows of whole vectors of words.
-struct PairTile {
+// c[r][column] = factor · Σ_step a[r][step]·b[step][column], + c[r][column] · row_factor[r] where that is given. a: rows
+// of pairs, `a_stride` pairs apart; b: steps rows of whole vectors of pairs.
+struct Vnni2Tile {
   const std::uint32_t* a = nullptr;
   std::int64_t a_stride = 0, steps = 0;
   const std::uint32_t* b = nullptr;
@@ -73,9 +72,9 @@ struct PairTile {
 };
 
 template <bool kNative, int kRows, int kVectors>
-void multiplyPairs(const PairTile& t) {
+void multiplyVnni2(const Vnni2Tile& t) {
   const F32 d;
-  const Word dw;
+  const U32 dw;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   VF sum[kRows][kVectors];
 #pragma GCC unroll 16
@@ -83,29 +82,29 @@ void multiplyPairs(const PairTile& t) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
   }
-  // Three rows to a base: base, base + stride and base + 2 · stride are addresses of one instruction. By bytes, as these
-  // words are numbers of other types, too.
+  // Three rows to a base: base, base + stride and base + 2 · stride are addresses of one instruction. By bytes, as the
+  // memory of pairs holds other types, too.
   constexpr int kBases = (kRows + 2) / 3;
-  constexpr std::int64_t kWord = sizeof(std::uint32_t);
-  const std::int64_t stride = t.a_stride * kWord;
+  constexpr std::int64_t kPairBytes = sizeof(std::uint32_t);
+  const std::int64_t stride = t.a_stride * kPairBytes;
   const char* base[kBases];
 #pragma GCC unroll 8
   for (int i = 0; i < kBases; ++i) base[i] = reinterpret_cast<const char*>(t.a) + 3 * i * stride;
   const std::uint32_t* b = t.b;
   for (std::int64_t step = t.steps; step > 0; --step, b += kVectors * lanes) {
-    PairWords<kNative> columns[kVectors];
+    Vnni2Operand<kNative> columns[kVectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) columns[v] = pairWords<kNative>(hn::Load(dw, b + v * lanes));
+    for (int v = 0; v < kVectors; ++v) columns[v] = vnni2Operand<kNative>(hn::Load(dw, b + v * lanes));
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      std::uint32_t word;
-      std::memcpy(&word, base[r / 3] + r % 3 * stride, sizeof word);
-      const auto row = pairWords<kNative>(hn::Set(dw, word));
+      std::uint32_t pair;
+      std::memcpy(&pair, base[r / 3] + r % 3 * stride, sizeof pair);
+      const auto row = vnni2Operand<kNative>(hn::Set(dw, pair));
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sum[r][v] = addPairs<kNative>(row, columns[v], sum[r][v]);
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = addVnni2Products<kNative>(row, columns[v], sum[r][v]);
     }
 #pragma GCC unroll 8
-    for (int i = 0; i < kBases; ++i) base[i] += kWord;
+    for (int i = 0; i < kBases; ++i) base[i] += kPairBytes;
   }
   const VF factor = hn::Set(d, t.factor);
 #pragma GCC unroll 16
@@ -120,38 +119,38 @@ void multiplyPairs(const PairTile& t) {
   }
 }
 
-// --- words -------------------------------------------------------------------------------------------------------------
+// --- packing -----------------------------------------------------------------------------------------------------------
 
-HWY_INLINE VW halvesOf(const std::uint16_t* from) { return hn::PromoteTo(Word(), hn::LoadU(Half(), from)); }
+HWY_INLINE VU halvesOf(const std::uint16_t* from) { return hn::PromoteTo(U32(), hn::LoadU(Half(), from)); }
 // Rounded to nearest even; NaN stays NaN.
-HWY_INLINE VW halvesOf(VF value) {
-  const Word dw;
-  const VW bits = hn::BitCast(dw, value), upper = hn::ShiftRight<16>(bits);
-  const VW rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(hn::Set(dw, 0x7fffu), hn::And(upper, hn::Set(dw, 1u)))));
+HWY_INLINE VU halvesOf(VF value) {
+  const U32 dw;
+  const VU bits = hn::BitCast(dw, value), upper = hn::ShiftRight<16>(bits);
+  const VU rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(hn::Set(dw, 0x7fffu), hn::And(upper, hn::Set(dw, 1u)))));
   return hn::IfThenElse(hn::RebindMask(dw, hn::IsNaN(value)), hn::Or(upper, hn::Set(dw, 0x40u)), rounded);
 }
-HWY_INLINE VW halvesOf(const float* from) { return halvesOf(hn::LoadU(F32(), from)); }
+HWY_INLINE VU halvesOf(const float* from) { return halvesOf(hn::LoadU(F32(), from)); }
 HWY_INLINE std::uint32_t halfOf(std::uint16_t bits) { return bits; }
 HWY_INLINE std::uint32_t halfOf(float value) { return floatToBf16(value); }
 
-// `count` numbers as words, the last one filled with 0.
+// `count` numbers as pairs, the last one filled with 0.
 template <class T>
-inline void wordsOfRow(const T* from, std::int64_t stride, std::int64_t count, std::uint32_t* to) {
+inline void packRowVnni2(const T* from, std::int64_t stride, std::int64_t count, std::uint32_t* to) {
   auto* const halves = reinterpret_cast<std::uint16_t*>(to);
   if (stride != 1) {
     for (std::int64_t i = 0; i < count; ++i) halves[i] = static_cast<std::uint16_t>(halfOf(from[i * stride]));
   } else if constexpr (sizeof(T) == sizeof(std::uint16_t)) {
     std::memcpy(halves, from, static_cast<std::size_t>(count) * sizeof(T));
   } else {
-    narrowToBf16(from, halves, static_cast<std::size_t>(count));
+    downconvertToBf16(from, halves, static_cast<std::size_t>(count));
   }
   if (count % 2 != 0) halves[count] = 0;
 }
 
 constexpr int kKeysTogether = HWY_TARGET == HWY_SCALAR ? 1 : 4;
 
-// to[step · stride + i] = rows[i][step] for kKeysTogether rows of `steps` words.
-HWY_INLINE void transposeWords(const std::uint32_t* const* rows, std::int64_t steps, std::uint32_t* to,
+// to[step · stride + i] = rows[i][step] for kKeysTogether rows of `steps` pairs.
+HWY_INLINE void transposePairs(const std::uint32_t* const* rows, std::int64_t steps, std::uint32_t* to,
                                std::int64_t stride) {
   std::int64_t step = 0;
 #if HWY_TARGET != HWY_SCALAR
@@ -175,11 +174,11 @@ HWY_INLINE void transposeWords(const std::uint32_t* const* rows, std::int64_t st
   }
 }
 
-// to[step][key] = the pair of numbers `step` of each key, for keys [0, `columns`), whole vectors; those from `keys` on are 0.
-// temp: kKeysTogether rows of words.
+// to[step][key] = the pair of numbers `step` of each key, for keys [0, `columns`), whole vectors; those from `keys` on
+// are 0. temp: kKeysTogether rows of pairs.
 template <class T>
-inline void packKeyPairs(const T* k, const MatrixStrides& strides, std::int64_t keys, std::int64_t columns,
-                         std::int64_t depth, std::uint32_t* temp, std::uint32_t* to) {
+inline void packKeysVnni2(const T* k, const MatrixStrides& strides, std::int64_t keys, std::int64_t columns,
+                          std::int64_t depth, std::uint32_t* temp, std::uint32_t* to) {
   const std::int64_t steps = (depth + 1) / 2;
   const bool as_they_lie = sizeof(T) == sizeof(std::uint16_t) && strides.column == 1 && depth % 2 == 0;
   for (std::int64_t key = 0; key < columns; key += kKeysTogether) {
@@ -192,19 +191,19 @@ inline void packKeyPairs(const T* k, const MatrixStrides& strides, std::int64_t 
       } else if (as_they_lie) {
         rows[i] = reinterpret_cast<const std::uint32_t*>(from);
       } else {
-        wordsOfRow(from, strides.column, depth, temp + i * steps);
+        packRowVnni2(from, strides.column, depth, temp + i * steps);
       }
     }
-    transposeWords(rows, steps, to + key, columns);
+    transposePairs(rows, steps, to + key, columns);
   }
 }
 
-// to[step][column] = the numbers of keys 2 · step and 2 · step + 1, for columns [0, `padded`), whole vectors; what does not
-// exist is 0.
+// to[step][column] = the numbers of keys 2 · step and 2 · step + 1, for columns [0, `padded`), whole vectors; what does
+// not exist is 0.
 template <class T>
-inline void packValuePairs(const T* v, const MatrixStrides& strides, std::int64_t keys, std::int64_t columns,
-                           std::int64_t padded, std::uint32_t* to) {
-  const Word dw;
+inline void packValuesVnni2(const T* v, const MatrixStrides& strides, std::int64_t keys, std::int64_t columns,
+                            std::int64_t padded, std::uint32_t* to) {
+  const U32 dw;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(dw));
   const std::int64_t whole = strides.column == 1 ? columns / lanes * lanes : 0;
   for (std::int64_t key = 0; key < keys; key += 2, to += padded) {
@@ -212,15 +211,15 @@ inline void packValuePairs(const T* v, const MatrixStrides& strides, std::int64_
     const T* const odd = even + strides.row;
     const bool both = key + 1 < keys;
     for (std::int64_t c = 0; c < whole; c += lanes) {
-      VW words = halvesOf(even + c);
-      if (both) words = hn::Or(words, hn::ShiftLeft<16>(halvesOf(odd + c)));
-      hn::Store(words, dw, to + c);
+      VU pairs = halvesOf(even + c);
+      if (both) pairs = hn::Or(pairs, hn::ShiftLeft<16>(halvesOf(odd + c)));
+      hn::Store(pairs, dw, to + c);
     }
     for (std::int64_t c = whole; c < padded; ++c) {
-      std::uint32_t word = 0;
-      if (c < columns) word = halfOf(even[c * strides.column]);
-      if (c < columns && both) word |= halfOf(odd[c * strides.column]) << 16;
-      to[c] = word;
+      std::uint32_t pair = 0;
+      if (c < columns) pair = halfOf(even[c * strides.column]);
+      if (c < columns && both) pair |= halfOf(odd[c * strides.column]) << 16;
+      to[c] = pair;
     }
   }
 }
@@ -241,12 +240,12 @@ HWY_INLINE VF powerOfTwo(VF t) {
   p = hn::MulAdd(p, r, hn::Set(d, 2.40240986e-1f));
   p = hn::MulAdd(p, r, hn::Set(d, 6.93124193e-1f));
   p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
-  return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(Word(), shifted))));
+  return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(U32(), shifted))));
 }
 
 // Two vectors of floats as bf16, those of `low` first.
 template <bool kNative>
-HWY_INLINE void storePairs(VF low, VF high, std::uint16_t* to) {
+HWY_INLINE void storeVnni2(VF low, VF high, std::uint16_t* to) {
   const F32 d;
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
   if constexpr (kNative) {
@@ -261,8 +260,7 @@ HWY_INLINE void storePairs(VF low, VF high, std::uint16_t* to) {
   storeBf16(d, high, to + hn::Lanes(d));
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace ipex_studio
+}  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

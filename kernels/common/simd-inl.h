@@ -1,0 +1,71 @@
+// What all SIMD files begin with. Highway compiles such a file once per instruction set by including it again:
+//
+//   #define HWY_TARGET_INCLUDE "kernels/<room>/<file>.cpp"
+//   #include "kernels/common/simd-inl.h"
+//
+// Between HWY_BEFORE_NAMESPACE() and HWY_AFTER_NAMESPACE(), in ipex_studio::HWY_NAMESPACE, stands the code of one
+// instruction set; #if HWY_ONCE holds what is compiled once. There HWY_EXPORT(fn) makes the table of fn's versions and
+// IPEX_SELECT_TARGET(fn, isa) reads it, when a kernel is prepared. core/rooms.cmake finds such files by the first of
+// these lines, to compile each alone.
+#ifndef IPEX_KERNELS_SIMD_TARGETS
+#define IPEX_KERNELS_SIMD_TARGETS
+
+// SSSE3 machines without SSE4 are not worth a fourth copy of every kernel.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3)
+
+#include <hwy/foreach_target.h>
+// foreach_target.h comes first.
+#include <hwy/highway.h>
+#include <hwy/targets.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace ipex_studio {
+
+// Index into HWY_DISPATCH_TABLE(fn) of the best target that this machine has and `isa` (a machine_facts tier) allows.
+inline std::size_t highwayIndex(const std::string& isa) {
+#if (HWY_TARGETS & (HWY_TARGETS - 1)) == 0
+  return 0;
+#else
+  std::int64_t allowed = ~std::int64_t{0};
+  // Better targets have lower bits.
+  if (isa.rfind("avx2", 0) == 0) allowed = ~(HWY_AVX2 - 1);
+  if (isa.rfind("sse", 0) == 0) allowed = ~(HWY_SSE4 - 1);
+  static const std::int64_t supported =
+      hwy::SupportedTargets();  // asks the CPU each time, which is slow in virtual machines
+  hwy::ChosenTarget chosen;
+  chosen.Update(supported & allowed);
+  return chosen.GetIndex();
+#endif
+}
+
+}  // namespace ipex_studio
+
+// The function `fn` (declared with HWY_EXPORT in this file) for the target that `isa` allows.
+#define IPEX_SELECT_TARGET(fn, isa) (HWY_DISPATCH_TABLE(fn)[::ipex_studio::highwayIndex(isa)])
+
+#endif  // IPEX_KERNELS_SIMD_TARGETS
+
+#if defined(IPEX_KERNELS_SIMD_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef IPEX_KERNELS_SIMD_INL_H
+#undef IPEX_KERNELS_SIMD_INL_H
+#else
+#define IPEX_KERNELS_SIMD_INL_H
+#endif
+
+// Adapts itself to the instruction set at each inclusion.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using F32 = hn::ScalableTag<float>;
+using VF = hn::Vec<F32>;
+
+}  // namespace ipex_studio::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
