@@ -12,7 +12,7 @@ namespace {
 
 struct Prepared {
   WeightCache cache;
-  std::vector<std::unique_ptr<Buffer>> constants;
+  std::vector<std::unique_ptr<GuardedBytes>> constants;
   Problem problem;
   PrepareArgs args;
   std::unique_ptr<PreparedOp> op;
@@ -133,7 +133,7 @@ void expectReadsWhereItLies(const Case& test, const std::vector<TensorDesc>& lay
   std::string reason;
   const auto op = kernels().candidates(problem.spec.kind, DeviceKind::kCpu).front()->prepare(args, &reason);
   ASSERT_TRUE(op) << reason;
-  std::vector<Buffer> memory;
+  std::vector<GuardedBytes> memory;
   std::vector<const void*> src;
   for (std::size_t s = 0; s < layouts.size(); ++s) {
     memory.emplace_back(layouts[s].absent() ? 0 : layouts[s].bytes());
@@ -142,7 +142,7 @@ void expectReadsWhereItLies(const Case& test, const std::vector<TensorDesc>& lay
     EXPECT_TRUE(op->src[s].sameLayout(layouts[s]));
     writeTensor(layouts[s], problem.values[s], memory.back().data());
   }
-  Buffer y(op->dst[0].bytes());
+  GuardedBytes y(op->dst[0].bytes());
   const Buffer scratch(op->scratch_bytes);
   void* dst[] = {y.data()};
   const auto state = op->newState();
@@ -215,7 +215,7 @@ TEST(Contract, SmallProductsDeclineByName) {
   const auto reasonOf = [](const Case& test) {
     const Problem problem = makeProblem(test);
     WeightCache cache;
-    std::vector<std::unique_ptr<Buffer>> constants;
+    std::vector<std::unique_ptr<GuardedBytes>> constants;
     return kernels()
         .candidates(problem.spec.kind, DeviceKind::kCpu)
         .front()

@@ -117,9 +117,9 @@ const char* layoutText(Layout layout) {
   return kNames[static_cast<int>(layout)];
 }
 
-Buffer::Buffer(std::size_t bytes) : bytes_(bytes + 2 * kGuard, 0xA5) {}
+GuardedBytes::GuardedBytes(std::size_t bytes) : bytes_(bytes + 2 * kGuard, 0xA5) {}
 
-bool Buffer::intact() const {
+bool GuardedBytes::intact() const {
   const auto untouched = [](unsigned char byte) { return byte == 0xA5; };
   return std::all_of(bytes_.begin(), bytes_.begin() + kGuard, untouched) &&
          std::all_of(bytes_.end() - kGuard, bytes_.end(), untouched);
@@ -223,7 +223,7 @@ Problem makeProblem(const Case& test, bool with_answer) {
 }
 
 PrepareArgs makeArgs(const Case& test, const Problem& problem, const Conditions& conditions, WeightCache* cache,
-                     std::vector<std::unique_ptr<Buffer>>* constants) {
+                     std::vector<std::unique_ptr<GuardedBytes>>* constants) {
   PrepareArgs args;
   args.spec = problem.spec;
   args.dst = problem.dst;
@@ -238,7 +238,7 @@ PrepareArgs makeArgs(const Case& test, const Problem& problem, const Conditions&
     args.src_dies.push_back(source.dies);
     args.constant.push_back(nullptr);
     if (!source.constant) continue;
-    constants->push_back(std::make_unique<Buffer>(desc.bytes()));
+    constants->push_back(std::make_unique<GuardedBytes>(desc.bytes()));
     writeTensor(desc, problem.values[s], constants->back()->data());
     args.constant.back() = constants->back()->data();
   }
@@ -248,7 +248,7 @@ PrepareArgs makeArgs(const Case& test, const Problem& problem, const Conditions&
 Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, const Conditions& conditions) {
   Outcome outcome;
   WeightCache cache;
-  std::vector<std::unique_ptr<Buffer>> constants;
+  std::vector<std::unique_ptr<GuardedBytes>> constants;
   const PrepareArgs args = makeArgs(test, problem, conditions, &cache, &constants);
   const Verdict verdict = kernel.supports(args);
   std::unique_ptr<PreparedOp> op;
@@ -260,16 +260,16 @@ Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, 
     return outcome;
   }
 
-  std::vector<std::unique_ptr<Buffer>> src, dst;
+  std::vector<std::unique_ptr<GuardedBytes>> src, dst;
   std::vector<const void*> src_data;
   std::vector<void*> dst_data;
   for (std::size_t s = 0; s < args.src.size(); ++s) {
-    src.push_back(args.src[s].absent() ? nullptr : std::make_unique<Buffer>(op->src[s].bytes()));
+    src.push_back(args.src[s].absent() ? nullptr : std::make_unique<GuardedBytes>(op->src[s].bytes()));
     if (src[s]) writeTensor(op->src[s], problem.values[s], src[s]->data());
     src_data.push_back(src[s] && !op->packed[s] ? src[s]->data() : nullptr);
   }
   for (const TensorDesc& desc : op->dst) {
-    dst.push_back(std::make_unique<Buffer>(desc.bytes()));
+    dst.push_back(std::make_unique<GuardedBytes>(desc.bytes()));
     dst_data.push_back(dst.back()->data());
   }
   int shared = op->in_place_src;
@@ -281,7 +281,7 @@ Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, 
   }
   if (shared >= 0) dst_data[0] = src[shared]->data();
 
-  Buffer scratch(op->scratch_bytes + 64);
+  GuardedBytes scratch(op->scratch_bytes + 64);
   void* aligned = scratch.data();
   std::size_t room = op->scratch_bytes + 64;
   std::align(64, op->scratch_bytes, aligned, room);

@@ -28,9 +28,9 @@ struct Problem {
 Problem makeProblem(const Case& test, bool with_answer = true);
 
 // A tensor in memory of exactly its size, between canaries.
-class Buffer {
+class GuardedBytes {
  public:
-  explicit Buffer(std::size_t bytes);
+  explicit GuardedBytes(std::size_t bytes);
   void* data() { return bytes_.data() + kGuard; }
   bool intact() const;
 
@@ -61,7 +61,7 @@ struct Outcome {
 
 // Makes the arguments of a kernel: the case's sources in `layout` if their rank allows it, and everything else.
 PrepareArgs makeArgs(const Case& test, const Problem& problem, const Conditions& conditions, WeightCache* cache,
-                     std::vector<std::unique_ptr<Buffer>>* constants);
+                     std::vector<std::unique_ptr<GuardedBytes>>* constants);
 
 Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, const Conditions& conditions);
 

@@ -29,7 +29,7 @@ struct Contender {
   std::string kernel, layouts;
   DType dtype = DType::kF32;  // of the first source
   WeightCache cache;
-  std::vector<std::unique_ptr<Buffer>> constants;
+  std::vector<std::unique_ptr<GuardedBytes>> constants;
   std::unique_ptr<PreparedOp> op;
   std::unique_ptr<ExecState> state;
   std::vector<Buffer> memory;

@@ -60,7 +60,7 @@ class PreparedCase {
  private:
   Problem problem_;
   WeightCache cache_;
-  std::vector<std::unique_ptr<Buffer>> constants_;
+  std::vector<std::unique_ptr<GuardedBytes>> constants_;
   std::unique_ptr<PreparedOp> op_;
 };
 
