@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/record/options.h"
+#include "core/record/request.h"
 #include "studio/snapshot/overrides.h"
 
 namespace ipex_studio {
@@ -45,13 +45,6 @@ struct ExportCommand {
   std::optional<Precision> precision;  // nothing: as measured
   std::optional<bool> tuned;           // kernels measured on this machine; nothing: as measured
   bool prepared = false;               // beside a compiled export its weights as this machine's kernels read them
-};
-
-enum class TuneGoal {
-  kCalibrate,  // see which values occur in data: a recipe for INT8
-  kQuantize,   // a recipe, then optimize, judge and measure in INT8
-  kSearch,     // the fastest precision of each operation within a budget
-  kKernels,    // measure kernels and layouts at length
 };
 
 // Resumes an interrupted job unless `restart`.

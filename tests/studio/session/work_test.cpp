@@ -159,7 +159,7 @@ TEST_F(WindowTestWork, AnotherKernelIsPinnedAndMeasured) {
                  "do override.undo\nwait settled\n",
                  [](CommandLine& line) {
                    line.inputs = {"x:1x3x64x64"};
-                   line.tune = "full";
+                   line.optimize.tune = TuneMode::kFull;
                  }),
             "");
   const Database database = Database::open(pit_.path("studio.db"), OpenMode::kReadOnly);
