@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/record/request_fields.h"
+#include "core/record/request_form.h"
 #include "studio/protocol/protocol.h"
 
 namespace ipex_studio {
@@ -83,6 +84,39 @@ TEST(Request, NamesAreGivenOnce) {
   EXPECT_TRUE(allDiffer(names.flags));
   EXPECT_TRUE(allDiffer(names.keys));
   EXPECT_TRUE(allDiffer(names.lines));
+}
+
+TEST(Request, FormFieldsAreCopiedAndNoOthers) {
+  Request from, to;
+  Changer changer;
+  describe(changer, from);
+  copyFormFields(from, &to);
+  EXPECT_EQ(to.data.path, "x");
+  EXPECT_EQ(to.search.max_drop, 0.26);
+  EXPECT_EQ(to.data.samples, 4);
+  EXPECT_TRUE(to.restart);
+  EXPECT_EQ(to.data.batch, 1);
+  EXPECT_EQ(to.calibration.percentile, 99.99);
+  EXPECT_TRUE(to.inputs.empty());
+  std::vector<std::string> keys;
+  for (const FormField& field : formFields(to, TuneGoal::kSearch)) keys.push_back(field.form.key);
+  EXPECT_THAT(keys, ::testing::ElementsAre("data", "preprocess", "save", "metric", "method", "samples", "drop", "sqnr",
+                                           "budget", "restart"));
+  EXPECT_TRUE(formFields(to, TuneGoal::kKernels).empty());
+}
+
+TEST(Request, FormFieldsAreTexts) {
+  Request request;
+  for (const FormField& field : formFields(request)) {
+    const std::string key = field.form.key;
+    EXPECT_EQ(field.text(), key == "drop" ? "0.01" : key == "budget" ? "600" : field.text());
+    field.set(key == "samples" ? "12" : key == "drop" ? "0.5" : "no");
+  }
+  EXPECT_EQ(request.data.samples, 12);
+  EXPECT_EQ(request.search.max_drop, 0.5);
+  EXPECT_EQ(request.search.min_sqnr_db, 0);
+  EXPECT_EQ(request.recipe, "no");
+  EXPECT_FALSE(request.restart);
 }
 
 }  // namespace

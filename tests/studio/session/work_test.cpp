@@ -186,8 +186,8 @@ TEST_F(WorkTest, InterruptedSearchesShowWhatTheyHaveAndGoOn) {
   const std::string data = writeSamples(pit_.path("data.npy"), 2000);
   TuneCommand search;
   search.goal = TuneGoal::kSearch;
-  search.data = data;
-  search.min_sqnr_db = 1;
+  search.request.data.path = data;
+  search.request.search.min_sqnr_db = 1;
   SessionOptions options;
   options.file = modelFile("small.pt");
   options.database_path = pit_.path("studio.db");
