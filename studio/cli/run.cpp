@@ -39,14 +39,14 @@ void sayGuess(const ModelRecord& model, bool remembered) {
 void print(const CommandLine& line, const JobRecord& job) {
   const TerminalStyle style = stdoutStyle();
   if (line.json) return printText(dumpJson(benchJson(job)) + "\n");
-  const bool side_by_side = job.runs.size() > 2 || !line.data.empty();
+  const bool side_by_side = job.runs.size() > 2 || !line.data.path.empty();
   printText(runTable(job, style.columns, style.color) + (side_by_side ? "\n" + precisionTable(job) : ""));
 }
 
 }  // namespace
 
 void sayExport(const CommandLine& line) {
-  std::fprintf(stderr, "Exported to %s (%s form).\n", line.output.c_str(), line.form.c_str());
+  std::fprintf(stderr, "Exported to %s (%s form).\n", line.output.c_str(), enumName(line.form));
   if (line.prepared)
     std::fprintf(stderr, "Its weights, as this machine's kernels read them, are in %s%s.\n", line.output.c_str(),
                  kPreparedSuffix);

@@ -93,7 +93,7 @@ void addMeasuringCommands(CLI::App& app, CommandLine& line) {
   addModel(*run, line, "A TorchScript file, or ssh://host/path/model.pt on another machine.");
   run->add_option("-o,--output", line.output, "Write the optimized model there; without it no file is written.")
       ->type_name("FILE");
-  addExportFlags(*run, line);
+  addFlags(*run, line, {FlagSet::kExport});
   run->footer(kRunExamples);
   CLI::App* bench =
       addCommand(app, line, CommandKind::kBench, "bench", "Measure a model, baseline against optimized, and record it");
@@ -101,14 +101,9 @@ void addMeasuringCommands(CLI::App& app, CommandLine& line) {
   for (CLI::App* command : {run, bench}) {
     addDatabase(*command, line);
     addJson(*command, line);
-    addModelFlags(*command, line);
-    addMeasureFlags(*command, line);
-    addRewriteFlags(*command, line);
-    addDataFlags(*command, line, false);
-    addRecipeFlag(*command, line);
-    addCalibrationFlags(*command, line);
-    addMetricFlag(*command, line);
-    addCosineFlag(*command, line);
+    addFlags(*command, line,
+             {FlagSet::kModel, FlagSet::kMeasure, FlagSet::kRewrite, FlagSet::kData, FlagSet::kRecipe,
+              FlagSet::kCalibration, FlagSet::kMetric, FlagSet::kCosine});
     addWorkerFlag(*command, line, kSharedGroup);
   }
 }
@@ -118,53 +113,27 @@ void addPrecisionCommands(CLI::App& app, CommandLine& line) {
                                    "Run data through a model and write a recipe for INT8");
   addModel(*calibrate, line);
   calibrate->add_option("-o,--output", line.output, "Write the recipe there.")->required()->type_name("FILE.json");
-  addDataFlags(*calibrate, line, true);
+  addFlags(*calibrate, line, {FlagSet::kData});
 
   CLI::App* quantize =
       addCommand(app, line, CommandKind::kQuantize, "quantize", "Write a model in INT8, from a recipe or from data");
   addModel(*quantize, line);
   quantize->add_option("-o,--output", line.output, "Write the model there.")->required()->type_name("FILE");
-  addDataFlags(*quantize, line, false);
-  addRecipeFlag(*quantize, line);
-  addMetricFlag(*quantize, line);
+  addFlags(*quantize, line, {FlagSet::kData, FlagSet::kRecipe, FlagSet::kMetric});
 
   CLI::App* tune = addCommand(app, line, CommandKind::kTune, "tune",
                               "Find the fastest precision of each operation within a budget of accuracy");
   addModel(*tune, line);
-  tune->add_option("--precision", line.precision, "auto.")->check(CLI::IsMember({"auto"}))->group(kDataGroup);
+  addFlags(*tune, line, {FlagSet::kSearchPrecision});
   tune->add_option("-o,--output", line.output, "Write the model there.")->required()->type_name("FILE");
-  tune->add_option("--save-recipe", line.save_recipe, "Write the recipe with all decisions there.")
-      ->type_name("FILE.json");
-  tune->add_option("--max-drop", line.max_drop,
-                   "How much of the metric may be lost: 0.01 is one percent of the samples.")
-      ->type_name("SHARE")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  tune->add_option("--min-sqnr", line.min_sqnr_db,
-                   "Where the data has no labels: the least SQNR of the results against FP32.")
-      ->type_name("DB")
-      ->check(CLI::Range(0.0, 200.0))
-      ->capture_default_str();
-  tune->add_option("--time-budget", line.time_budget_s, "Search no longer than about so long.")
-      ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  addDataFlags(*tune, line, true);
-  addRecipeFlag(*tune, line);
-  addMetricFlag(*tune, line);
+  addFlags(*tune, line, {FlagSet::kSearch, FlagSet::kData, FlagSet::kRecipe, FlagSet::kMetric});
   tune->footer(kTuneExamples);
-  for (CLI::App* command : {quantize, tune}) {
-    addCosineFlag(*command, line);
-    addExportFlags(*command, line);
-  }
+  for (CLI::App* command : {quantize, tune}) addFlags(*command, line, {FlagSet::kCosine, FlagSet::kExport});
+  for (CLI::App* command : {calibrate, tune}) command->get_option("--data")->required();
   for (CLI::App* command : {calibrate, quantize, tune}) {
-    addCalibrationFlags(*command, line);
-    addModelFlags(*command, line);
+    addFlags(*command, line, {FlagSet::kCalibration, FlagSet::kModel});
     addDatabase(*command, line);
-    command->add_option("--threads", line.measure.threads, "0: all usable cores.")
-        ->check(CLI::Range(0, 4096))
-        ->group(kMeasureGroup);
-    command->add_option("--seed", line.measure.seed, "Which samples are drawn.")->group(kMeasureGroup);
+    addFlags(*command, line, {FlagSet::kDraw});
     addJson(*command, line);
     addWorkerFlag(*command, line, kSharedGroup);
   }
@@ -179,8 +148,7 @@ void addLookingCommands(CLI::App& app, CommandLine& line) {
   show->add_option("--format", line.format, "txt, dot, svg or json.")
       ->check(CLI::IsMember({"txt", "dot", "svg", "json"}))
       ->capture_default_str();
-  addModelFlags(*show, line);
-  addRewriteFlags(*show, line);
+  addFlags(*show, line, {FlagSet::kModel, FlagSet::kRewrite});
   show->footer(kShowExamples);
 
   CLI::App* passes = addCommand(app, line, CommandKind::kPasses, "passes", "List all passes in their order");
@@ -196,16 +164,7 @@ void addLookingCommands(CLI::App& app, CommandLine& line) {
   addModel(*verify, line, "The original.");
   verify->add_option("OPTIMIZED", line.other, "The file to be checked against it.")->required()->type_name("FILE");
   addJson(*verify, line);
-  addModelFlags(*verify, line);
-  verify
-      ->add_option("--precision", line.precision, "What the second file computes in: below fp32 its cosine is judged.")
-      ->check(CLI::IsMember({"fp32", "bf16", "fp16", "int8"}))
-      ->capture_default_str();
-  addCosineFlag(*verify, line);
-  verify->add_option("--threads", line.measure.threads, "0: all usable cores.")
-      ->check(CLI::Range(0, 4096))
-      ->group(kMeasureGroup);
-  verify->add_option("--seed", line.measure.seed, "Seed of the made-up inputs.")->group(kMeasureGroup);
+  addFlags(*verify, line, {FlagSet::kModel, FlagSet::kJudgedPrecision, FlagSet::kCosine, FlagSet::kCompare});
 }
 
 void addDatabaseCommands(CLI::App& app, CommandLine& line) {
@@ -285,9 +244,7 @@ void addStudio(CLI::App& app, CommandLine& line) {
       ->group(kWindowGroup);
   addWorkerFlag(app, line, kSharedGroup);
   addDatabase(app, line);
-  addModelFlags(app, line);
-  addMeasureFlags(app, line);
-  addRewriteFlags(app, line);
+  addFlags(app, line, {FlagSet::kModel, FlagSet::kMeasure, FlagSet::kRewrite});
 }
 
 }  // namespace

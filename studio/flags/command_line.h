@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/record/options.h"
+#include "core/record/request.h"
 
 namespace ipex_studio {
 
@@ -31,51 +31,14 @@ enum class CommandKind {
   kWorker,
 };
 
-// The command line as typed; checked for form alone.
-struct CommandLine {
+// The command line as typed, checked for form alone: a command, its files, and the request.
+struct CommandLine : Request {
   CommandKind kind = CommandKind::kStudio;
 
-  std::string model;              // the file to work on: a model, or a database for kStudio
-  std::string other;              // kVerify: the second model; kImport: the database to take from
-  std::string database;           // --db; empty: the default one
-  std::string output;             // -o
-  std::string form = "compiled";  // --form
-  bool prepared = false;          // --prepared
-
-  std::vector<std::string> inputs;     // --input
-  std::string inputs_path;             // --inputs
-  std::vector<std::string> preserved;  // --preserve
-  std::string reset_method;            // --reset
-  std::string device = "cpu";
-  bool force_precision = false;
-  std::string precision = "fp32";
-  std::string recipe;            // --recipe
-  std::int32_t weight_bits = 8;  // --bits
-  std::int64_t group = -1;       // --group; -1: not given
-  bool equalize = false;
-  double min_cosine = 0;   // 0: the precision's own
-  std::string data;        // --data
-  std::string preprocess;  // --preprocess
-  std::string metric;      // --metric
-  std::int64_t samples = 0;
-  std::int64_t batch = 1;
-  std::string method = "auto";
-  double percentile = 99.99;
-  std::int64_t calibration_samples = 1000;
-  bool restart = false;
-  double max_drop = 0.01;  // kTune
-  double min_sqnr_db = 30;
-  double time_budget_s = 600;
-  std::string save_recipe;
-  std::vector<std::string> disabled;  // --disable
-  std::int64_t limit = -1;
-  std::string dump_directory;
-  std::string tune = "quick";  // --tune
-  bool no_winograd = false;
-  std::vector<std::int64_t> batch_buckets;
-  MeasureOptions measure;
-  bool trust = false;
-  double timeout_s = 600;
+  std::string model;     // the file to work on: a model, or a database for kStudio
+  std::string other;     // kVerify: the second model; kImport: the database to take from
+  std::string database;  // --db; empty: the default one
+  std::string output;    // -o
   bool json = false;
 
   std::string after, before;       // kShow
@@ -95,6 +58,12 @@ struct CommandLine {
   std::string size = "1600x1000";
   std::string theme;  // empty: as chosen last
   double scale = 0;   // 0: as the display asks
+
+  // A person expects these; a program that calls the optimizer asks for them.
+  CommandLine() {
+    optimize.tune = TuneMode::kQuick;
+    calibration.samples = 1000;
+  }
 };
 
 // Flags and commands, bound to `line`, which must outlive the app. Completions and the reference in the manual page are

@@ -1,9 +1,10 @@
-// Flags that several commands share.
+// The flags of a request, made from the table of its fields.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <initializer_list>
 
-#include "studio/flags/command_line.h"
+#include "core/record/request_fields.h"
 
 namespace ipex_studio {
 
@@ -14,14 +15,7 @@ inline constexpr char kRewriteGroup[] = "Rewriting";
 inline constexpr char kWindowGroup[] = "Window";
 inline constexpr char kDataGroup[] = "Data";
 
-void addModelFlags(CLI::App& app, CommandLine& line);
-void addRewriteFlags(CLI::App& app, CommandLine& line);
-void addDataFlags(CLI::App& app, CommandLine& line, bool required);
-void addMetricFlag(CLI::App& app, CommandLine& line);
-void addExportFlags(CLI::App& app, CommandLine& line);
-void addCosineFlag(CLI::App& app, CommandLine& line);
-void addCalibrationFlags(CLI::App& app, CommandLine& line);
-void addRecipeFlag(CLI::App& app, CommandLine& line);
-void addMeasureFlags(CLI::App& app, CommandLine& line);
+// Adds the flags of these sets, one set after another; they write into `request`, which must outlive the app.
+void addFlags(CLI::App& app, Request& request, std::initializer_list<FlagSet> sets);
 
 }  // namespace ipex_studio

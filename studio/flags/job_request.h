@@ -1,21 +1,15 @@
 // Translates a command line into the request of a job.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "studio/flags/command_line.h"
 #include "studio/job/session_job.h"
 
 namespace ipex_studio {
 
-// The request that --input, --disable, --threads … make of a job.
+// The job that the command line asks for: its request, with the files that it names read. Throws Error(kUsage).
 JobRequest jobRequest(const CommandLine& line, const char* command);
 
-// --form, and checked against --prepared. Throws Error(kUsage).
+// --form, checked against --prepared. Throws Error(kUsage).
 ExportForm exportForm(const CommandLine& line);
-
-// --precision as typed: the last is what is exported, the others are measured beside it.
-std::vector<Precision> precisionsOf(const std::string& text);
 
 }  // namespace ipex_studio

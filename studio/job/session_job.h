@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/record/options.h"
 #include "core/record/records.h"
+#include "core/record/request.h"
 #include "core/record/tuning_store.h"
 #include "studio/job/process.h"
 #include "studio/job/session_files.h"
@@ -15,30 +15,22 @@
 
 namespace ipex_studio {
 
-// The request of a job, with paths as the user wrote them.
-struct JobRequest {
-  std::string command = "run";          // "run", "bench", "studio": goes into the record
-  std::vector<std::string> inputs;      // texts of --input
-  std::vector<std::string> remembered;  // the same, from an earlier run on this model
-  std::string inputs_path;              // --inputs
-  std::string reset_method;
-  OptimizeOptions optimize;     // dump_directory: the user's
-  std::vector<Precision> also;  // measured beside optimize.precision, each in an engine of its own
-  DataRequest data;             // --data, what the results are judged on; paths as the user wrote them
-  CalibrationRequest calibration;
-  SearchRequest search;
-  std::vector<DecisionRecord> decisions;  // that `optimize` holds; for the record
-  MeasureOptions measure;
-  bool force_precision = false;             // also where this machine emulates it
-  bool trust = false;                       // no sandbox
+// The request of a job, with paths as the user wrote them, and what the studio knows of the job. `optimize` is complete:
+// its quantization_recipe and `data.preprocess` hold the texts of the files that the request names.
+struct JobRequest : Request {
+  std::string command = "run";              // "run", "bench", "studio": goes into the record
+  std::vector<std::string> remembered;      // `inputs` of an earlier run on this model
+  std::vector<DecisionRecord> decisions;    // that `optimize` holds; for the record
   bool use_landlock = true;                 // false: as on a kernel without it
   bool remote = false;                      // the model and all paths are those of a worker's machine
   std::vector<PrecisionAbility> abilities;  // of that machine; empty: not known yet
-  double silence_s = 600;
   // Time from the beginning to the verdict when a version is measured against the one before. Rounds end when the
   // verdict is clear or the time is over; 0: as `measure` says.
   double decide_within_s = 0;
   double tune_budget_s = 0;  // that measuring kernels may take; 0: as the mode says
+
+  JobRequest() = default;
+  explicit JobRequest(const Request& request) : Request(request) {}
 };
 
 // Events of a running job; called on the thread that runs it.

@@ -51,13 +51,6 @@ std::vector<TradeoffRecord> triedSoFar(const std::string& state);
 PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobRequest& request, const StateFile& state,
                                        MemoryTuningStore& tuning, JobEvents& events, const Cancellation& cancellation);
 
-// Form of weights in a weight-only recipe. group: number of successive weights that share a scale; 0: a whole row; -1:
-// the default for the bits (8: 0, 4: 32).
-struct WeightForm {
-  std::int32_t bits = 8;
-  std::int64_t group = -1;
-};
-
 // The text of a recipe or an int8_conf.json, checked for size and for being JSON; also of the recipes "dynamic" and
 // "weight-only", which need no file. Throws Error(kUsage).
 std::string readRecipeText(const std::string& path, const WeightForm& form = {});

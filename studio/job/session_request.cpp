@@ -101,24 +101,18 @@ EngineStart engineStart(const CheckedModel& model, const JobRequest& request, co
 
 EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
                     std::int32_t threads) {
-  EngineJob job;
+  EngineJob job(request);
   job.kind = kind;
   job.model_name = model.path;
-  job.inputs = request.inputs;
   job.guessed = request.remembered;
-  job.inputs_path = request.remote ? request.inputs_path : absolutePath(request.inputs_path);
-  job.reset_method = request.reset_method;
-  job.optimize = request.optimize;
-  if (!request.optimize.dump_directory.empty()) job.optimize.dump_directory = folder.path() + "/dump";
-  job.measure = request.measure;
-  job.measure.threads = threads;
   job.job_folder = folder.path();
-  job.data = request.data;
-  if (!request.remote) job.data.path = absolutePath(request.data.path);
+  job.measure.threads = threads;
+  if (!request.optimize.dump_directory.empty()) job.optimize.dump_directory = folder.path() + "/dump";
+  if (request.remote) return job;
+  job.inputs_path = absolutePath(request.inputs_path);
+  job.data.path = absolutePath(request.data.path);
   const std::string metric = absolutePath(request.data.metric);
-  if (!request.remote && !metric.empty() && ::access(metric.c_str(), R_OK) == 0) job.data.metric = metric;
-  job.calibration = request.calibration;
-  job.search = request.search;
+  if (!metric.empty() && ::access(metric.c_str(), R_OK) == 0) job.data.metric = metric;
   return job;
 }
 

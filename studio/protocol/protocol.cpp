@@ -4,13 +4,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/record/records_json.h"
+#include "core/record/request_fields.h"
 
 namespace ipex_studio {
 namespace {
@@ -19,18 +22,6 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxListLength = 1 << 20;
 constexpr std::size_t kMaxSamplesPerTurn = 50'000'000;
-
-constexpr std::pair<JobKind, const char*> kJobKinds[] = {
-    {JobKind::kBaseline, "baseline"}, {JobKind::kOptimize, "optimize"},   {JobKind::kPasses, "passes"},
-    {JobKind::kVerify, "verify"},     {JobKind::kCalibrate, "calibrate"}, {JobKind::kSearch, "search"}};
-constexpr std::pair<Precision, const char*> kPrecisions[] = {
-    {Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}, {Precision::kFp16, "fp16"}, {Precision::kInt8, "int8"}};
-
-constexpr std::pair<Hint, const char*> kHints[] = {
-    {Hint::kNone, "none"}, {Hint::kLatency, "latency"}, {Hint::kThroughput, "throughput"}};
-
-constexpr std::pair<TuneMode, const char*> kTuneModes[] = {
-    {TuneMode::kOff, "off"}, {TuneMode::kQuick, "quick"}, {TuneMode::kFull, "full"}};
 
 [[noreturn]] void malformed(const std::string& what) {
   throw Error(ExitCode::kFailure, fmt::format("The engine sent a malformed message: {}.", what));
@@ -43,187 +34,125 @@ const json& member(const json& message, const char* name) {
   return *found;
 }
 
-template <class Enum, std::size_t kCount>
-const char* nameOf(Enum value, const std::pair<Enum, const char*> (&table)[kCount]) {
-  for (const auto& [candidate, name] : table) {
-    if (candidate == value) return name;
+// Writes the rows of request_fields.h into an object.
+class RequestWriter {
+ public:
+  explicit RequestWriter(json object) : object_(std::move(object)) {}
+  template <class T, class... Parts>
+  void operator()(const JsonField& field, const T& value, const Parts&...) {
+    std::string path = field.path;
+    std::replace(path.begin(), path.end(), '.', '/');
+    json& place = object_[json::json_pointer("/" + path)];
+    if constexpr (std::is_enum_v<T>) {
+      place = enumName(value);
+    } else {
+      place = value;
+    }
   }
-  return "";
-}
+  template <class T, class... Parts>
+  void operator()(StudioOnly, const T&, const Parts&...) {}
+  json take() { return std::move(object_); }
 
-template <class Enum, std::size_t kCount>
-std::optional<Enum> valueOf(const std::string& text, const std::pair<Enum, const char*> (&table)[kCount]) {
-  for (const auto& [value, name] : table) {
-    if (text == name) return value;
+ private:
+  json object_;
+};
+
+// Reads the rows out of an object; throws Error(kFailure) at the first that is malformed.
+class RequestReader {
+ public:
+  explicit RequestReader(const json& source) : source_(source) {}
+  template <class T, class... Parts>
+  void operator()(const JsonField& field, T& value, const Parts&...) {
+    const json* object = &source_;
+    std::string name = field.path;
+    for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.')) {
+      object = &member(*object, name.substr(0, dot).c_str());
+      name.erase(0, dot + 1);
+    }
+    read(*object, name.c_str(), field, value);
   }
-  return std::nullopt;
-}
+  template <class T, class... Parts>
+  void operator()(StudioOnly, const T&, const Parts&...) {}
 
-json toJson(const OptimizeOptions& options) {
-  return {{"precision", precisionName(options.precision)},
-          {"device", options.device},
-          {"disabled_passes", options.disabled_passes},
-          {"rewrite_limit", options.rewrite_limit},
-          {"dump_directory", options.dump_directory},
-          {"preserved_methods", options.preserved_methods},
-          {"verify_passes", options.verify_passes},
-          {"plan_regions", options.plan_regions},
-          {"tune", tuneModeName(options.tune)},
-          {"allow_winograd", options.allow_winograd},
-          {"batch_buckets", options.batch_buckets},
-          {"precision_overrides", options.precision_overrides},
-          {"tuning_record", options.tuning_record},
-          {"quantization_recipe", options.quantization_recipe},
-          {"equalize", options.equalize},
-          {"min_cosine", options.min_cosine}};
-}
-
-OptimizeOptions optimizeOptionsFromJson(const json& source) {
-  OptimizeOptions options;
-  const auto precision = precisionFromName(messageText(source, "precision"));
-  if (!precision) malformed("the precision is unknown");
-  options.precision = *precision;
-  options.device = messageText(source, "device");
-  options.disabled_passes = messageTexts(source, "disabled_passes");
-  options.rewrite_limit = messageInteger(source, "rewrite_limit", -1, std::numeric_limits<std::int64_t>::max());
-  options.dump_directory = messageText(source, "dump_directory");
-  options.preserved_methods = messageTexts(source, "preserved_methods");
-  options.verify_passes = messageBool(source, "verify_passes");
-  options.plan_regions = messageBool(source, "plan_regions");
-  const auto tune = tuneModeFromName(messageText(source, "tune"));
-  if (!tune) malformed("the tuning mode is unknown");
-  options.tune = *tune;
-  options.allow_winograd = messageBool(source, "allow_winograd");
-  const json& buckets = member(source, "batch_buckets");
-  if (!buckets.is_array() || buckets.size() > kMaxListLength) malformed("\"batch_buckets\" must be a list");
-  for (const json& bucket : buckets) {
-    if (!bucket.is_number_integer()) malformed("\"batch_buckets\" must hold integers");
-    options.batch_buckets.push_back(bucket.get<std::int64_t>());
+ private:
+  template <class T>
+  static void read(const json& source, const char* name, const JsonField& field, T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      const auto known = enumFromName<T>(messageText(source, name, field.max_bytes));
+      if (!known) malformed(fmt::format("the {} is unknown", EnumNames<T>::kNoun));
+      value = *known;
+    } else {
+      static_assert(std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int64_t>);
+      const std::int64_t high = std::min<std::int64_t>(field.high, std::numeric_limits<T>::max());
+      value = static_cast<T>(messageInteger(source, name, field.low, high));
+    }
   }
-  options.precision_overrides = messageTexts(source, "precision_overrides");
-  options.tuning_record = messageText(source, "tuning_record", kMaxFrameBytes);
-  options.quantization_recipe = messageText(source, "quantization_recipe", kMaxFrameBytes);
-  options.equalize = messageBool(source, "equalize");
-  options.min_cosine = messageNumber(source, "min_cosine");
-  return options;
-}
+  static void read(const json& source, const char* name, const JsonField&, std::uint64_t& value) {
+    const json& number = member(source, name);
+    if (!number.is_number_unsigned()) malformed(fmt::format("the {} is no number", name));
+    value = number.get<std::uint64_t>();
+  }
+  static void read(const json& source, const char* name, const JsonField&, bool& value) {
+    value = messageBool(source, name);
+  }
+  static void read(const json& source, const char* name, const JsonField&, double& value) {
+    value = messageNumber(source, name);
+  }
+  static void read(const json& source, const char* name, const JsonField& field, std::string& value) {
+    value = messageText(source, name, field.max_bytes);
+  }
+  static void read(const json& source, const char* name, const JsonField&, std::vector<std::string>& value) {
+    value = messageTexts(source, name);
+  }
+  static void read(const json& source, const char* name, const JsonField&, std::vector<std::int64_t>& values) {
+    const json& list = member(source, name);
+    if (!list.is_array() || list.size() > kMaxListLength) malformed(fmt::format("\"{}\" must be a list", name));
+    for (const json& element : list) {
+      if (!element.is_number_integer()) malformed(fmt::format("\"{}\" must hold integers", name));
+      values.push_back(element.get<std::int64_t>());
+    }
+  }
 
-json toJson(const MeasureOptions& options) {
-  return {{"threads", options.threads},          {"instances", options.instances},   {"warmup_s", options.warmup_s},
-          {"duration_s", options.duration_s},    {"iterations", options.iterations}, {"seed", options.seed},
-          {"hint", nameOf(options.hint, kHints)}};
-}
-
-MeasureOptions measureOptionsFromJson(const json& source) {
-  MeasureOptions options;
-  options.threads = static_cast<std::int32_t>(messageInteger(source, "threads", 0, 1 << 16));
-  options.instances = static_cast<std::int32_t>(messageInteger(source, "instances", 1, 1 << 16));
-  const auto hint = valueOf(messageText(source, "hint", 20), kHints);
-  if (!hint) malformed("the hint is unknown");
-  options.hint = *hint;
-  options.warmup_s = messageNumber(source, "warmup_s");
-  options.duration_s = messageNumber(source, "duration_s");
-  options.iterations = messageInteger(source, "iterations", 0, std::numeric_limits<std::int64_t>::max());
-  const json& seed = member(source, "seed");
-  if (!seed.is_number_unsigned()) malformed("the seed is no number");
-  options.seed = seed.get<std::uint64_t>();
-  return options;
-}
-
-json toJson(const DataRequest& data) {
-  return {{"path", data.path},
-          {"preprocess", data.preprocess},
-          {"samples", data.samples},
-          {"batch", data.batch},
-          {"metric", data.metric}};
-}
-
-DataRequest dataFromJson(const json& source) {
-  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-  DataRequest data;
-  data.path = messageText(source, "path");
-  data.preprocess = messageText(source, "preprocess");
-  data.samples = messageInteger(source, "samples", 0, kMax);
-  data.batch = messageInteger(source, "batch", 1, 1 << 20);
-  data.metric = messageText(source, "metric");
-  return data;
-}
-
-json toJson(const CalibrationRequest& request) {
-  return {{"method", request.method}, {"percentile", request.percentile}, {"samples", request.samples}};
-}
-
-CalibrationRequest calibrationFromJson(const json& source) {
-  CalibrationRequest request;
-  request.method = messageText(source, "method", 40);
-  request.percentile = messageNumber(source, "percentile");
-  request.samples = messageInteger(source, "samples", 0, std::numeric_limits<std::int64_t>::max());
-  return request;
-}
-
-json toJson(const SearchRequest& request) {
-  return {
-      {"max_drop", request.max_drop}, {"min_sqnr_db", request.min_sqnr_db}, {"time_budget_s", request.time_budget_s}};
-}
-
-SearchRequest searchFromJson(const json& source) {
-  SearchRequest request;
-  request.max_drop = messageNumber(source, "max_drop");
-  request.min_sqnr_db = messageNumber(source, "min_sqnr_db");
-  request.time_budget_s = messageNumber(source, "time_budget_s");
-  return request;
-}
+  const json& source_;
+};
 
 }  // namespace
 
-const char* precisionName(Precision precision) { return nameOf(precision, kPrecisions); }
-
-std::optional<Precision> precisionFromName(const std::string& name) { return valueOf(name, kPrecisions); }
-
-const char* tuneModeName(TuneMode mode) { return nameOf(mode, kTuneModes); }
-
-std::optional<TuneMode> tuneModeFromName(const std::string& name) { return valueOf(name, kTuneModes); }
+template <>
+struct EnumNames<JobKind> {
+  static constexpr std::pair<JobKind, const char*> kTable[] = {
+      {JobKind::kBaseline, "baseline"}, {JobKind::kOptimize, "optimize"},   {JobKind::kPasses, "passes"},
+      {JobKind::kVerify, "verify"},     {JobKind::kCalibrate, "calibrate"}, {JobKind::kSearch, "search"}};
+};
 
 json toJson(const EngineJob& job) {
-  return {{"type", "job"},
-          {"kind", nameOf(job.kind, kJobKinds)},
-          {"model_name", job.model_name},
-          {"inputs", job.inputs},
-          {"guessed", job.guessed},
-          {"inputs_path", job.inputs_path},
-          {"reset_method", job.reset_method},
-          {"optimize", toJson(job.optimize)},
-          {"measure", toJson(job.measure)},
-          {"optimize_only", job.optimize_only},
-          {"wait", job.wait},
-          {"tune_budget_s", job.tune_budget_s},
-          {"job_folder", job.job_folder},
-          {"data", toJson(job.data)},
-          {"calibration", toJson(job.calibration)},
-          {"search", toJson(job.search)},
-          {"state", job.state}};
+  RequestWriter writer({{"type", "job"},
+                        {"kind", enumName(job.kind)},
+                        {"model_name", job.model_name},
+                        {"guessed", job.guessed},
+                        {"optimize_only", job.optimize_only},
+                        {"wait", job.wait},
+                        {"tune_budget_s", job.tune_budget_s},
+                        {"job_folder", job.job_folder},
+                        {"state", job.state}});
+  describe(writer, const_cast<EngineJob&>(job));  // the writer takes every member by const reference
+  return writer.take();
 }
 
 EngineJob engineJobFromJson(const json& source) {
   EngineJob job;
-  const auto kind = valueOf(messageText(source, "kind"), kJobKinds);
+  const auto kind = enumFromName<JobKind>(messageText(source, "kind"));
   if (!kind) malformed("the job is of an unknown kind");
   job.kind = *kind;
   job.model_name = messageText(source, "model_name");
-  job.inputs = messageTexts(source, "inputs");
   job.guessed = messageTexts(source, "guessed");
-  job.inputs_path = messageText(source, "inputs_path");
-  job.reset_method = messageText(source, "reset_method");
-  job.optimize = optimizeOptionsFromJson(member(source, "optimize"));
-  job.measure = measureOptionsFromJson(member(source, "measure"));
+  RequestReader reader(source);
+  describe(reader, job);
   job.optimize_only = messageBool(source, "optimize_only");
   job.wait = messageBool(source, "wait");
   job.tune_budget_s = messageNumber(source, "tune_budget_s");
   job.job_folder = messageText(source, "job_folder");
-  job.data = dataFromJson(member(source, "data"));
-  job.calibration = calibrationFromJson(member(source, "calibration"));
-  job.search = searchFromJson(member(source, "search"));
-  job.state = messageText(source, "state", kMaxFrameBytes);
+  job.state = messageText(source, "state", kMaxDocumentBytes);
   return job;
 }
 
@@ -263,12 +192,9 @@ RoundResult turnResultFromJson(const json& source) {
 }
 
 json toJson(const FinishRequest& request) {
-  const char* form = !request.export_form                            ? ""
-                     : *request.export_form == ExportForm::kCompiled ? "compiled"
-                                                                     : "portable";
   return {{"type", "finish"},
           {"profile_iterations", request.profile_iterations},
-          {"export_form", form},
+          {"export_form", request.export_form ? enumName(*request.export_form) : ""},
           {"prepared", request.prepared},
           {"evaluate", request.evaluate},
           {"stay", request.stay}};
@@ -278,8 +204,7 @@ FinishRequest finishRequestFromJson(const json& source) {
   FinishRequest request;
   request.profile_iterations = static_cast<std::int32_t>(messageInteger(source, "profile_iterations", 0, 1 << 20));
   const std::string form = messageText(source, "export_form");
-  if (form == "compiled") request.export_form = ExportForm::kCompiled;
-  if (form == "portable") request.export_form = ExportForm::kPortable;
+  request.export_form = enumFromName<ExportForm>(form);
   if (!form.empty() && !request.export_form) malformed("the export form is unknown");
   request.prepared = messageBool(source, "prepared");
   request.evaluate = messageBool(source, "evaluate");

@@ -28,8 +28,9 @@
 #include <string>
 #include <vector>
 
-#include "core/record/options.h"
+#include "core/record/option_names.h"
 #include "core/record/records.h"
+#include "core/record/request.h"
 
 namespace ipex_studio {
 
@@ -51,49 +52,22 @@ enum class JobKind {
   kSearch,     // finds the fastest precisions within a budget; the result is a recipe and what was tried
 };
 
-// Data that a model is calibrated, timed or judged on.
-struct DataRequest {
-  std::string path;          // empty: none
-  std::string preprocess;    // TOML text; empty: pixels to 0..1
-  std::int64_t samples = 0;  // a subset drawn by the seed; 0: all
-  std::int64_t batch = 1;
-  std::string metric;  // a name, or the path of a TorchScript function; empty: by the data
-};
-
-// Options of finding ranges.
-struct CalibrationRequest {
-  std::string method = "auto";
-  double percentile = 99.99;
-  std::int64_t samples = 0;  // of the data; 0: as many as the data request says
-};
-
-// Limits of a search over precisions.
-struct SearchRequest {
-  double max_drop = 0.01;   // of a metric over labels
-  double min_sqnr_db = 30;  // where there are no labels
-  double time_budget_s = 600;
-};
-
 // The job of one engine process. Paths are those of the engine's view: descriptors as /proc/self/fd/N.
-struct EngineJob {
+// `optimize.dump_directory` lies in the job's folder, `data.metric` is readable if it is a file.
+struct EngineJob : Request {
   JobKind kind = JobKind::kOptimize;
   std::string model_name;            // as the user wrote it, for messages
-  std::vector<std::string> inputs;   // texts of --input
   std::vector<std::string> guessed;  // inputs that were guessed for this model before; used when `inputs` is empty
-  std::string inputs_path;           // --inputs; empty: none
-  std::string reset_method;
-  OptimizeOptions optimize;
-  MeasureOptions measure;
-  bool optimize_only = false;  // kOptimize: the result comes after the passes; nothing is run
+  bool optimize_only = false;        // kOptimize: the result comes after the passes; nothing is run
   // kOptimize: load and freeze the model, compute what results are compared with, and wait for another job, of which only
   // `optimize`, `measure` and `tune_budget_s` count.
   bool wait = false;
   double tune_budget_s = 0;  // kOptimize: kernels are measured no longer than about so long; 0: as the mode says
   std::string job_folder;    // the only folder the engine may write to
-  DataRequest data;
-  CalibrationRequest calibration;
-  SearchRequest search;
-  std::string state;  // kCalibrate, kSearch: to go on from; empty: from the beginning
+  std::string state;         // kCalibrate, kSearch: to go on from; empty: from the beginning
+
+  EngineJob() = default;
+  explicit EngineJob(const Request& request) : Request(request) {}
 };
 
 struct Turn {
@@ -128,12 +102,6 @@ EngineJob engineJobFromJson(const nlohmann::json& json);
 Turn turnFromJson(const nlohmann::json& json);
 RoundResult turnResultFromJson(const nlohmann::json& json);
 FinishRequest finishRequestFromJson(const nlohmann::json& json);
-
-const char* precisionName(Precision precision);  // "fp32"
-// "fp32", "bf16", "fp16", "int8"; empty otherwise.
-std::optional<Precision> precisionFromName(const std::string& name);
-const char* tuneModeName(TuneMode mode);  // "off", "quick", "full"
-std::optional<TuneMode> tuneModeFromName(const std::string& name);
 
 // Writes one frame to a socket or pipe; false when the other side is gone or does not read.
 bool writeFrame(int fd, const nlohmann::json& message);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/record/request_form.h"
 #include "studio/job/session_request.h"
 #include "studio/session/session.h"
 
@@ -43,17 +44,13 @@ void Session::tune(const TuneCommand& command) {
   JobDatabase database(options_.database_path);
   JobRequest request = requestWith(Overrides(), database);
   request.data = DataRequest();
-  request.data.path = command.data;
-  if (!command.preprocess.empty()) request.data.preprocess = readPreprocessText(command.preprocess);
-  request.data.samples = command.samples;
-  request.data.metric = command.metric;
-  request.calibration.method = command.method;
-  request.calibration.samples = command.samples > 0 ? command.samples : kCalibrationSamples;
-  request.search = SearchRequest{command.max_drop, command.min_sqnr_db, command.time_budget_s};
-  if (!command.recipe.empty()) request.optimize.quantization_recipe = readRecipeText(command.recipe);
-  if (!command.save_recipe.empty()) checkOutputPath(command.save_recipe);
-  const bool needs_data = command.goal != TuneGoal::kQuantize || command.recipe.empty();
-  if (needs_data && command.data.empty())
+  copyFormFields(command.request, &request);
+  if (!request.data.preprocess_path.empty()) request.data.preprocess = readPreprocessText(request.data.preprocess_path);
+  request.calibration.samples = request.data.samples > 0 ? request.data.samples : kCalibrationSamples;
+  if (!request.recipe.empty()) request.optimize.quantization_recipe = readRecipeText(request.recipe);
+  if (!request.save_recipe.empty()) checkOutputPath(request.save_recipe);
+  const bool needs_data = command.goal != TuneGoal::kQuantize || request.recipe.empty();
+  if (needs_data && request.data.path.empty())
     throw Error(ExitCode::kUsage, "Say which data to use: a folder of images, or .npy, .npz or .pt tensors.");
   if (command.goal == TuneGoal::kSearch) {
     searchAssignments(command, request);
@@ -65,20 +62,20 @@ void Session::tune(const TuneCommand& command) {
 void Session::makeRecipe(const TuneCommand& command, const JobRequest& request) {
   std::string recipe = request.optimize.quantization_recipe;
   TuningState& tuning = parts_.work.tuning;
-  if (command.recipe.empty()) {
-    const StateFile state(statePath("calibration"), command.restart);
+  if (command.request.recipe.empty()) {
+    const StateFile state(statePath("calibration"), command.request.restart);
     tuning.calibration_waits = true;  // unless it comes to its end
     const CalibrationResult result = calibrateModel(*model_, request, state, *this, cancellation_);
     state.remove();
     recipe = result.recipe;
     tuning.recipe = fmt::format("{} samples of {} were seen; {} of {} operations can be INT8.", result.samples,
-                                command.data, result.lowered, result.operations);
+                                command.request.data.path, result.lowered, result.operations);
   } else {
-    tuning.recipe = fmt::format("Taken from {}.", command.recipe);
+    tuning.recipe = fmt::format("Taken from {}.", command.request.recipe);
   }
   log(LogLevel::kInfo, tuning.recipe);
   options_.request.optimize.quantization_recipe = recipe;
-  if (!command.save_recipe.empty()) writeFileAtomically(command.save_recipe, recipe);
+  if (!command.request.save_recipe.empty()) writeFileAtomically(command.request.save_recipe, recipe);
   lookForInterrupted();
   if (command.goal == TuneGoal::kQuantize) {
     options_.request.optimize.precision = Precision::kInt8;
@@ -90,14 +87,14 @@ void Session::makeRecipe(const TuneCommand& command, const JobRequest& request) 
 }
 
 void Session::searchAssignments(const TuneCommand& command, const JobRequest& request) {
-  const StateFile state(statePath("search"), command.restart);
+  const StateFile state(statePath("search"), command.request.restart);
   TuningState& tuning = parts_.work.tuning;
   tuning.search_waits = true;
   MemoryTuningStore measured;
   PrecisionSearchResult found = searchPrecisions(*model_, request, state, measured, *this, cancellation_);
   JobDatabase(options_.database_path).recordTuning(measured);
-  if (!command.save_recipe.empty()) writeFileAtomically(command.save_recipe, found.recipe);
-  tuning.recipe = fmt::format("Found by a search on {}.", command.data);
+  if (!command.request.save_recipe.empty()) writeFileAtomically(command.request.save_recipe, found.recipe);
+  tuning.recipe = fmt::format("Found by a search on {}.", command.request.data.path);
   // Earlier decisions by hand are part of the search, or superseded by it.
   overrides_ = OverrideHistory();
   options_.request.optimize.precision = found.precision;

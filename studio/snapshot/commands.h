@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/record/options.h"
+#include "core/record/request.h"
 #include "studio/snapshot/overrides.h"
 
 namespace ipex_studio {
@@ -47,27 +47,10 @@ struct ExportCommand {
   bool prepared = false;               // beside a compiled export its weights as this machine's kernels read them
 };
 
-enum class TuneGoal {
-  kCalibrate,  // see which values occur in data: a recipe for INT8
-  kQuantize,   // a recipe, then optimize, judge and measure in INT8
-  kSearch,     // the fastest precision of each operation within a budget
-  kKernels,    // measure kernels and layouts at length
-};
-
-// Resumes an interrupted job unless `restart`.
+// Resumes an interrupted job unless the request says to restart.
 struct TuneCommand {
   TuneGoal goal = TuneGoal::kCalibrate;
-  std::string data;         // file or folder; kKernels needs none
-  std::string preprocess;   // a TOML file; empty: pixels to 0..1
-  std::string metric;       // empty: by the data
-  std::string recipe;       // a file to take instead of calibrating; empty: none
-  std::string save_recipe;  // empty: kept in the session alone
-  std::string method = "auto";
-  std::int64_t samples = 0;  // 0: all
-  double max_drop = 0.01;
-  double min_sqnr_db = 30;
-  double time_budget_s = 600;
-  bool restart = false;
+  Request request;  // the fields with a form (core/record/request_fields.h) count
 };
 
 // A picture as OpenGL reads it: RGBA, top row first.

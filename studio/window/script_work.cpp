@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/record/request_form.h"
 #include "studio/panels/pareto_plot.h"
 #include "studio/window/script.h"
 
@@ -19,7 +20,7 @@ std::vector<std::string> wordsOf(const std::string& text) {
   return words;
 }
 
-[[noreturn]] void unknown(int line, const std::string& word, const char* choices) {
+[[noreturn]] void unknown(int line, const std::string& word, const std::string& choices) {
   throw Error(ExitCode::kUsage,
               fmt::format("Line {} of the script: '{}' is not known; use {}.", line, displayText(word, 80), choices));
 }
@@ -31,30 +32,15 @@ std::string pathOf(std::string text) {
 }
 
 void setTune(TuneCommand* command, const std::string& key, const std::string& value, int line) {
-  if (key == "data")
-    command->data = pathOf(value);
-  else if (key == "preprocess")
-    command->preprocess = pathOf(value);
-  else if (key == "recipe")
-    command->recipe = pathOf(value);
-  else if (key == "save")
-    command->save_recipe = pathOf(value);
-  else if (key == "metric")
-    command->metric = value;
-  else if (key == "method")
-    command->method = value;
-  else if (key == "samples")
-    command->samples = std::strtoll(value.c_str(), nullptr, 10);
-  else if (key == "drop")
-    command->max_drop = std::strtod(value.c_str(), nullptr);
-  else if (key == "sqnr")
-    command->min_sqnr_db = std::strtod(value.c_str(), nullptr);
-  else if (key == "budget")
-    command->time_budget_s = std::strtod(value.c_str(), nullptr);
-  else if (key == "restart")
-    command->restart = value != "no";
-  else
-    unknown(line, key, "data, preprocess, recipe, save, metric, method, samples, drop, sqnr, budget or restart");
+  const std::vector<FormField> fields = formFields(command->request);
+  std::string choices;
+  for (const FormField& field : fields) {
+    const bool path = field.form.kind == Form::Kind::kData || field.form.kind == Form::Kind::kFile ||
+                      field.form.kind == Form::Kind::kSave;
+    if (key == field.form.key) return field.set(path ? pathOf(value) : value);
+    choices += fmt::format("{}{}", choices.empty() ? "" : &field == &fields.back() ? " or " : ", ", field.form.key);
+  }
+  unknown(line, key, choices);
 }
 
 }  // namespace

@@ -14,8 +14,7 @@ namespace {
 
 constexpr const char* kTitle = "Tune";
 constexpr float kLinePoints = 128;
-constexpr const char* kMethods[] = {"auto", "min-max", "percentile", "kl", "mse"};
-constexpr const char* kMetrics[] = {"by the data", "top-1", "top-5", "mse", "cosine", "sqnr"};
+constexpr std::size_t kNumberBytes = 24;
 
 struct Goal {
   TuneGoal goal;
@@ -44,14 +43,28 @@ const Goal& goalOf(TuneGoal goal) {
   return *std::find_if(std::begin(kGoals), std::end(kGoals), [&](const Goal& g) { return g.goal == goal; });
 }
 
-// False if the text is no number in [low, high].
-bool readNumber(const char* text, double low, double high, double* value) {
+bool isNumber(const char* text, double low, double high) {
   char* end = nullptr;
-  *value = std::strtod(text, &end);
-  return end != text && *end == 0 && std::isfinite(*value) && *value >= low && *value <= high;
+  const double value = std::strtod(text, &end);
+  return end != text && *end == 0 && std::isfinite(value) && value >= low && value <= high;
+}
+
+// True if nothing is wrong with what is filled in.
+bool isGood(const Form& form, const char* text) {
+  return form.kind != Form::Kind::kNumber || (form.may_be_empty && text[0] == 0) || isNumber(text, form.low, form.high);
 }
 
 }  // namespace
+
+TuningDialog::TuningDialog(const Ui& ui) : ui_(ui), browser_(ui) {
+  Request defaults;
+  for (const FormField& field : formFields(defaults)) {
+    Line line{field.form};
+    if (field.form.kind == Form::Kind::kNumber && !field.form.may_be_empty) setField(&line.text, field.text());
+    lines_.push_back(std::move(line));
+  }
+  std::sort(lines_.begin(), lines_.end(), [](const Line& a, const Line& b) { return a.form.line < b.form.line; });
+}
 
 void TuningDialog::open(TuneGoal goal) {
   goal_ = goal;
@@ -61,36 +74,31 @@ void TuningDialog::open(TuneGoal goal) {
 TuneCommand TuningDialog::command(bool restart) const {
   TuneCommand command;
   command.goal = goal_;
-  if (goal_ == TuneGoal::kKernels) return command;
-  command.data = data_.data();
-  command.preprocess = preprocess_.data();
-  if (goal_ == TuneGoal::kQuantize) command.recipe = recipe_.data();
-  command.save_recipe = save_recipe_.data();
-  command.method = kMethods[method_];
-  command.metric = metric_ == 0 ? "" : kMetrics[metric_];
-  double value = 0;
-  if (readNumber(samples_.data(), 0, 1e12, &value)) command.samples = static_cast<std::int64_t>(value);
-  if (goal_ == TuneGoal::kSearch) {
-    if (readNumber(drop_.data(), 0, 1, &value)) command.max_drop = value;
-    if (readNumber(sqnr_.data(), 0, 200, &value)) command.min_sqnr_db = value;
-    if (readNumber(budget_.data(), 1, 1e7, &value)) command.time_budget_s = value;
+  command.request.restart = restart && goal_ != TuneGoal::kKernels;
+  for (const FormField& field : formFields(command.request, goal_)) {
+    const Line& line = lineOf(field.form.key);
+    const char* const text = line.text.data();
+    if (field.form.kind == Form::Kind::kHidden) continue;
+    if (field.form.kind == Form::Kind::kChoice) {
+      field.set(field.form.choices[line.chosen]);
+    } else if (*text != 0 && isGood(field.form, text)) {
+      field.set(text);
+    }
   }
-  command.restart = restart;
   return command;
+}
+
+const TuningDialog::Line& TuningDialog::lineOf(std::string_view key) const {
+  return *std::find_if(lines_.begin(), lines_.end(), [&](const Line& line) { return line.form.key == key; });
 }
 
 std::string TuningDialog::problem() const {
   if (goal_ == TuneGoal::kKernels) return {};
-  double value = 0;
-  const bool recipe = goal_ == TuneGoal::kQuantize && recipe_[0] != 0;
-  if (data_[0] == 0 && !recipe) return "Say which data to use.";
-  if (samples_[0] != 0 && !readNumber(samples_.data(), 0, 1e12, &value))
-    return "Samples are a whole number; leave it empty for as many as is usual.";
-  if (goal_ != TuneGoal::kSearch) return {};
-  if (!readNumber(drop_.data(), 0, 1, &value))
-    return "The most that may be lost is a share: 0.01 is one percent of the samples.";
-  if (!readNumber(sqnr_.data(), 0, 200, &value)) return "The least SQNR is in decibels, 0 to 200.";
-  if (!readNumber(budget_.data(), 1, 1e7, &value)) return "The time is in seconds.";
+  const bool recipe = goal_ == TuneGoal::kQuantize && lineOf("recipe").text[0] != 0;
+  if (lineOf("data").text[0] == 0 && !recipe) return "Say which data to use.";
+  for (const Line& line : lines_) {
+    if (taken(line) && !isGood(line.form, line.text.data())) return line.form.wrong;
+  }
   return {};
 }
 
@@ -101,10 +109,11 @@ void TuningDialog::draw(const StudioSnapshot& snapshot, Selection& selection, Co
   label(ui_.theme.text, "Make it faster", ui_.fonts.strong);
   ImGui::Dummy({1, ui_.px(4)});
   drawGoals(snapshot);
-  if (goal_ != TuneGoal::kKernels) drawData(snapshot.work.remote);
-  if (goal_ == TuneGoal::kSearch) drawBudget();
+  for (Line& line : lines_) {
+    if (taken(line)) drawLine(&line, snapshot.work.remote);
+  }
   drawFoot(snapshot, selection, commands);
-  if (browser_.draw() && browsed_ != nullptr) setField(browsed_, browser_.path());
+  if (browser_.draw() && browsed_ != nullptr) setField(&browsed_->text, browser_.path());
   endDialog();
 }
 
@@ -121,60 +130,61 @@ void TuningDialog::drawGoals(const StudioSnapshot& snapshot) {
   ImGui::Dummy({1, ui_.px(6)});
 }
 
-void TuningDialog::pathField(const char* id, const char* text, const char* hint, Field* field, FileWish wish) {
-  ImGui::PushID(id);
-  const float width = dialogLine(ui_, text, kLinePoints);
+void TuningDialog::drawLine(Line* line, bool remote) {
+  switch (line->form.kind) {
+    case Form::Kind::kHidden:
+      return;
+    case Form::Kind::kData:
+      if (!remote) return drawPath(line);
+      // There is no browser for another machine's folders.
+      ImGui::SetNextItemWidth(dialogLine(ui_, line->form.name, kLinePoints));
+      ImGui::InputTextWithHint("##remote", "a path on the machine that runs the model", line->text.data(),
+                               line->text.size());
+      return;
+    case Form::Kind::kFile:
+    case Form::Kind::kSave:
+      return drawPath(line);
+    case Form::Kind::kNumber:
+      return drawNumber(line);
+    case Form::Kind::kChoice:
+      return drawChoice(line);
+  }
+}
+
+void TuningDialog::drawPath(Line* line) {
+  const Form& form = line->form;
+  ImGui::PushID(form.key);
+  const float width = dialogLine(ui_, form.name, kLinePoints);
   ImGui::SetNextItemWidth(width - buttonSize(ui_, "Browse…").x - ui_.px(8));
-  ImGui::InputTextWithHint("##field", hint, field->data(), field->size());
+  ImGui::InputTextWithHint("##field", form.hint, line->text.data(), line->text.size());
   ImGui::SameLine(0, ui_.px(8));
   const bool pressed = button(ui_, "browse", "Browse…", ButtonLook::kPlain);
   ImGui::PopID();
   if (!pressed) return;
-  browsed_ = field;
-  browser_.open(std::string("Choose: ") + text, wish, field->data());
+  browsed_ = line;
+  const FileWish wish = form.kind == Form::Kind::kData   ? FileWish::kFileOrFolder
+                        : form.kind == Form::Kind::kFile ? FileWish::kFile
+                                                         : FileWish::kSave;
+  browser_.open(std::string("Choose: ") + form.name, wish, line->text.data());
 }
 
-void TuningDialog::number(const char* id, const char* text, const char* unit, std::array<char, 24>* field) {
-  dialogLine(ui_, text, kLinePoints);
+void TuningDialog::drawNumber(Line* line) {
+  dialogLine(ui_, line->form.name, kLinePoints);
   ImGui::SetNextItemWidth(ui_.px(96));
-  ImGui::InputText(id, field->data(), field->size(), ImGuiInputTextFlags_CharsDecimal);
+  const std::string id = std::string("##") + line->form.key;
+  ImGui::InputText(id.c_str(), line->text.data(), kNumberBytes, ImGuiInputTextFlags_CharsDecimal);
   ImGui::SameLine(0, ui_.px(10));
-  label(ui_.theme.dim, unit);
+  label(ui_.theme.dim, line->form.hint);
 }
 
-void TuningDialog::drawData(bool remote) {
-  if (remote) {
-    // There is no browser for another machine's folders.
-    const float width = dialogLine(ui_, "data", kLinePoints);
-    ImGui::SetNextItemWidth(width);
-    ImGui::InputTextWithHint("##remote", "a path on the machine that runs the model", data_.data(), data_.size());
-  } else {
-    pathField("data", "data", "images in folders by class, .npy, .npz, .pt, CIFAR-10, MNIST", &data_,
-              FileWish::kFileOrFolder);
+void TuningDialog::drawChoice(Line* line) {
+  dialogLine(ui_, line->form.name, kLinePoints);
+  for (int n = 0; n < static_cast<int>(line->form.choices.size()); ++n) {
+    if (n > 0) ImGui::SameLine(0, ui_.px(2));
+    const char* const name = *line->form.choices[n] != 0 ? line->form.choices[n] : line->form.hint;
+    if (button(ui_, name, name, n == line->chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, true, ui_.fonts.head))
+      line->chosen = n;
   }
-  pathField("preprocess", "preprocessing", "a TOML file with resize, crop, mean, std; empty: pixels to 0..1",
-            &preprocess_, FileWish::kFile);
-  number("##samples", "samples", "empty: 1000 to calibrate on, all to judge on", &samples_);
-  const auto choice = [&](const char* text, const char* const* names, int count, int* chosen) {
-    dialogLine(ui_, text, kLinePoints);
-    for (int n = 0; n < count; ++n) {
-      if (n > 0) ImGui::SameLine(0, ui_.px(2));
-      if (button(ui_, names[n], names[n], n == *chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, true,
-                 ui_.fonts.head))
-        *chosen = n;
-    }
-  };
-  choice("ranges", kMethods, static_cast<int>(std::size(kMethods)), &method_);
-  if (goal_ != TuneGoal::kCalibrate) choice("judged by", kMetrics, static_cast<int>(std::size(kMetrics)), &metric_);
-  if (goal_ == TuneGoal::kQuantize)
-    pathField("recipe", "recipe", "empty: calibrate now; or a recipe, or an int8_conf.json", &recipe_, FileWish::kFile);
-  pathField("save", "save recipe as", "empty: kept while the studio is open", &save_recipe_, FileWish::kSave);
-}
-
-void TuningDialog::drawBudget() {
-  number("##drop", "may be lost", "of the metric: 0.01 is one percent of the samples", &drop_);
-  number("##sqnr", "least SQNR", "dB, where the data has no labels", &sqnr_);
-  number("##budget", "time", "s, about", &budget_);
 }
 
 void TuningDialog::drawFoot(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {

@@ -1,9 +1,13 @@
-// The dialog that starts jobs on data: calibrate, quantize, search precisions; and the long measuring of kernels.
+// The dialog that starts jobs on data: calibrate, quantize, search precisions; and the long measuring of kernels. Its lines
+// are the fields of a request that have a form (core/record/request_fields.h).
 #pragma once
 
 #include <array>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "core/record/request_form.h"
 #include "studio/panels/dialogs/file_dialog.h"
 #include "studio/snapshot/commands.h"
 #include "studio/snapshot/snapshot.h"
@@ -14,7 +18,7 @@ namespace ipex_studio {
 
 class TuningDialog {
  public:
-  explicit TuningDialog(const Ui& ui) : ui_(ui), browser_(ui) {}
+  explicit TuningDialog(const Ui& ui);
   // To be called in the window that draws it.
   void open(TuneGoal goal);
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands);
@@ -26,22 +30,27 @@ class TuningDialog {
   std::string problem() const;
 
  private:
-  using Field = std::array<char, 1024>;
+  // A line of the dialog and what is filled in.
+  struct Line {
+    Form form;
+    std::array<char, 1024> text{};
+    int chosen = 0;  // of a choice
+  };
   void drawGoals(const StudioSnapshot& snapshot);
-  void drawData(bool remote);
-  void drawBudget();
+  void drawLine(Line* line, bool remote);
+  void drawPath(Line* line);
+  void drawNumber(Line* line);
+  void drawChoice(Line* line);
   void drawFoot(const StudioSnapshot& snapshot, Selection& selection, Commands& commands);
-  void pathField(const char* id, const char* text, const char* hint, Field* field, FileWish wish);
-  void number(const char* id, const char* text, const char* unit, std::array<char, 24>* field);
+  // True if the job that is chosen takes the line.
+  bool taken(const Line& line) const { return (line.form.goals & goalBit(goal_)) != 0; }
+  const Line& lineOf(std::string_view key) const;
 
   const Ui& ui_;
   FileDialog browser_;
-  Field* browsed_ = nullptr;  // which one the browser is open for
+  Line* browsed_ = nullptr;  // which one the browser is open for
   TuneGoal goal_ = TuneGoal::kQuantize;
-  Field data_{}, preprocess_{}, recipe_{}, save_recipe_{};
-  std::array<char, 24> samples_{}, drop_{'0', '.', '0', '1'}, sqnr_{'3', '0'}, budget_{'6', '0', '0'};
-  int method_ = 0;
-  int metric_ = 0;
+  std::vector<Line> lines_;  // never resized
   bool opening_ = false;
 };
 

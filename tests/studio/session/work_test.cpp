@@ -158,7 +158,7 @@ TEST_F(WindowTestWork, AnotherKernelIsPinnedAndMeasured) {
                  "do override.undo\nwait settled\n",
                  [](CommandLine& line) {
                    line.inputs = {"x:1x3x64x64"};
-                   line.tune = "full";
+                   line.optimize.tune = TuneMode::kFull;
                  }),
             "");
   const Database database = Database::open(pit_.path("studio.db"), OpenMode::kReadOnly);
@@ -185,8 +185,8 @@ TEST_F(WorkTest, InterruptedSearchesShowWhatTheyHaveAndGoOn) {
   const std::string data = writeSamples(pit_.path("data.npy"), 2000);
   TuneCommand search;
   search.goal = TuneGoal::kSearch;
-  search.data = data;
-  search.min_sqnr_db = 1;
+  search.request.data.path = data;
+  search.request.search.min_sqnr_db = 1;
   SessionOptions options;
   options.file = modelFile("small.pt");
   options.database_path = pit_.path("studio.db");

@@ -183,6 +183,13 @@ TEST_F(DialogsTest, TuningSaysWhatIsMissing) {
   dialog.open(TuneGoal::kKernels);
   EXPECT_EQ(dialog.problem(), "");
   EXPECT_EQ(dialog.command(false).goal, TuneGoal::kKernels);
+  dialog.open(TuneGoal::kSearch);
+  const Request wanted = dialog.command(true).request;
+  EXPECT_EQ(wanted.calibration.method, "auto");
+  EXPECT_EQ(wanted.data.metric, "");
+  EXPECT_EQ(wanted.search.max_drop, 0.01);
+  EXPECT_EQ(wanted.search.time_budget_s, 600);
+  EXPECT_TRUE(wanted.restart);
   snapshot_ = with([](SnapshotParts& parts) { parts.work.tuning = {true, "From data.", true, true}; });
   for (const char* action : {"tune.quantize", "tune.search", "tune.calibrate", "tune.kernels", "run.export"}) {
     app_.selection().request(action);
@@ -372,10 +379,10 @@ TEST(Script, StepsOfWorkBecomeCommands) {
   const Command tune = tuneStep("search data=/a+b/c.npy samples=12 drop=0.02 sqnr=25 budget=30 save=x.json restart", 1);
   const auto& wanted = std::get<TuneCommand>(tune);
   EXPECT_EQ(wanted.goal, TuneGoal::kSearch);
-  EXPECT_EQ(wanted.data, "/a b/c.npy");
-  EXPECT_EQ(wanted.samples, 12);
-  EXPECT_EQ(wanted.max_drop, 0.02);
-  EXPECT_TRUE(wanted.restart);
+  EXPECT_EQ(wanted.request.data.path, "/a b/c.npy");
+  EXPECT_EQ(wanted.request.data.samples, 12);
+  EXPECT_EQ(wanted.request.search.max_drop, 0.02);
+  EXPECT_TRUE(wanted.request.restart);
   const Command exported = exportStep("fast.pt portable int8 untuned", 1);
   EXPECT_EQ(std::get<ExportCommand>(exported).precision, Precision::kInt8);
   EXPECT_EQ(std::get<ExportCommand>(exported).form, ExportForm::kPortable);
@@ -383,7 +390,14 @@ TEST(Script, StepsOfWorkBecomeCommands) {
   EXPECT_FALSE(std::get<ExportCommand>(exported).prepared);
   EXPECT_TRUE(std::get<ExportCommand>(exportStep("fast.pt prepared", 1)).prepared);
   EXPECT_THROW(tuneStep("faster", 3), Error);
-  EXPECT_THROW(tuneStep("search speed=9", 3), Error);
+  try {
+    tuneStep("search speed=9", 3);
+    ADD_FAILURE() << "speed is no word of a script";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "Line 3 of the script: 'speed' is not known; use data, preprocess, recipe, save, metric, method, "
+                 "samples, drop, sqnr, budget or restart.");
+  }
   EXPECT_THROW(exportStep("fast.pt somehow", 3), Error);
   EXPECT_THROW(trustStep("maybe", 3), Error);
   EXPECT_THROW(loadStep("nowhere", 3, *searched({"00", "11", "10"})), Error);

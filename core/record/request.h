@@ -1,0 +1,73 @@
+// What a user asks for, as one struct. Command line, window, protocol and records take their fields from it; request_fields.h
+// describes each of them once. Members' initializers are the defaults.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/record/options.h"
+
+namespace ipex_studio {
+
+// Data that a model is calibrated, timed or judged on.
+struct DataRequest {
+  std::string path;             // a file or folder; empty: none
+  std::string preprocess_path;  // a TOML file; empty: none
+  std::string preprocess;       // its text; empty: pixels to 0..1
+  std::int64_t samples = 0;     // a subset drawn by the seed; 0: all
+  std::int64_t batch = 1;
+  std::string metric;  // a name, or the path of a TorchScript function; empty: by the data
+};
+
+// Options of finding ranges.
+struct CalibrationRequest {
+  std::string method = "auto";
+  double percentile = 99.99;
+  std::int64_t samples = 0;  // of the data; 0: as many as the data request says
+};
+
+// Limits of a search over precisions.
+struct SearchRequest {
+  double max_drop = 0.01;   // of a metric over labels
+  double min_sqnr_db = 30;  // where there are no labels
+  double time_budget_s = 600;
+};
+
+// Form of weights in a weight-only recipe. group: number of successive weights that share a scale; 0: a whole row; -1:
+// the default for the bits (8: 0, 4: 32).
+struct WeightForm {
+  std::int32_t bits = 8;
+  std::int64_t group = -1;
+};
+
+// Jobs that make a model faster than the first optimization.
+enum class TuneGoal {
+  kCalibrate,  // see which values occur in data: a recipe for INT8
+  kQuantize,   // a recipe, then optimize, judge and measure in INT8
+  kSearch,     // the fastest precision of each operation within a budget
+  kKernels,    // measure kernels and layouts at length
+};
+
+struct Request {
+  std::vector<std::string> inputs;  // one text per argument of forward
+  std::string inputs_path;          // a file of arguments; empty: none
+  std::string reset_method;         // brings a model with state back to its beginning; empty: none
+  OptimizeOptions optimize;
+  std::vector<Precision> also;  // measured beside optimize.precision, each in an engine of its own
+  MeasureOptions measure;
+  DataRequest data;
+  std::string recipe;       // a file, "dynamic" or "weight-only"; empty: none, or found by calibrating
+  WeightForm weights;       // of the recipe "weight-only"
+  std::string save_recipe;  // where the recipe that is found is written; empty: nowhere
+  CalibrationRequest calibration;
+  SearchRequest search;
+  bool restart = false;  // an interrupted calibration or search begins anew
+  ExportForm form = ExportForm::kCompiled;
+  bool prepared = false;         // beside a compiled export its weights as this machine's kernels read them
+  bool force_precision = false;  // also where this machine emulates it
+  bool trust = false;            // no sandbox
+  double silence_s = 600;        // an engine that says nothing for so long is given up
+};
+
+}  // namespace ipex_studio
