@@ -1,11 +1,15 @@
-// The what-ifs of a session: decisions measured against those before, and trials on this model in other sessions.
+// See job_runner.h.
+#include "studio/session/job_runner.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/record/records_json.h"
+#include "core/runtime/machine_facts.h"
 #include "profiler/text.h"
-#include "studio/session/session.h"
+#include "studio/job/session_request.h"
 
 namespace ipex_studio {
 namespace {
@@ -18,18 +22,22 @@ constexpr double kVerdictSeconds = 4.5;
 constexpr double kTryTuneSeconds = 0.8;
 constexpr std::int64_t kTrySamples = 64;
 
-std::string overrideText(const PrecisionOverride& override) { return override.what + "=" + override.precision; }
-
-// The precision to optimize the whole model for, so that everything decided is possible.
-Precision commonPrecision(Precision base, const std::vector<PrecisionOverride>& overrides) {
-  const auto wants = [&](const char* precision) {
-    return std::any_of(overrides.begin(), overrides.end(),
-                       [&](const PrecisionOverride& o) { return o.precision == precision; });
-  };
-  if (base == Precision::kFp32 && wants("int8")) return Precision::kInt8;
-  if (base == Precision::kFp32 && wants("bf16")) return Precision::kBf16;
-  if (base == Precision::kFp32 && wants("fp16")) return Precision::kFp16;
-  return base;
+RunChoices runChoices(const JobRequest& request, std::int32_t cores) {
+  RunChoices choices;
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16, Precision::kInt8}) {
+    PrecisionChoice choice;
+    choice.precision = precision;
+    choice.reason = whyNotPrecision(precision, request);
+    choice.available = choice.reason.empty();
+    if (precision == Precision::kFp16 && !choice.available)
+      continue;  // few machines have it: not worth the room elsewhere
+    if (!choice.available) choice.reason = fmt::format("Not here: {}.", choice.reason);
+    choices.precisions.push_back(std::move(choice));
+  }
+  choices.precision = request.optimize.precision;
+  choices.max_threads = cores;
+  choices.threads = request.measure.threads > 0 ? request.measure.threads : choices.max_threads;
+  return choices;
 }
 
 // Kernels are chosen as they were for `previous`: by its measurements if it used them, without timing the whole plan
@@ -41,23 +49,6 @@ void tuneLike(const RunRecord& previous, OptimizeOptions* optimize) {
                                     [](const DispatchRecord& d) { return d.chosen && d.elapsed_ns > 0; });
   if (measured) optimize->tuning_record = trustedTuning(optimize->tuning_record);
   if (!measured) optimize->tune = TuneMode::kOff;
-}
-
-// Needs both runs, the older first.
-WhatIf whatIfOf(const JobRecord& job) {
-  const RunRecord& before = job.runs.front();
-  const RunRecord& after = job.runs.back();
-  const Interval ratio = medianRatio({after.latency_ns, after.turn}, {before.latency_ns, before.turn});
-  WhatIf result;
-  result.before_ns = static_cast<double>(median(before.latency_ns));
-  result.after_ns = static_cast<double>(median(after.latency_ns));
-  result.delta_ns = (ratio.value - 1) * result.before_ns;
-  result.delta_low_ns = (ratio.low - 1) * result.before_ns;
-  result.delta_high_ns = (ratio.high - 1) * result.before_ns;
-  result.before_db = before.accuracy.sqnr_db;
-  result.after_db = after.accuracy.sqnr_db;
-  result.accurate = after.accuracy.pass;
-  return result;
 }
 
 // The recipe that a job was given; empty where it had none.
@@ -72,37 +63,75 @@ std::string recipeOf(const std::string& options) {
 
 }  // namespace
 
-JobRequest Session::requestWith(const Overrides& overrides, JobDatabase& database) const {
-  JobRequest request = options_.request;
-  request.command = "studio";
-  request.trust = request.trust || trusted_;
-  if (request.inputs.empty() && request.inputs_path.empty())
-    request.remembered = database.rememberedInputs(model_->report.sha256);
-  OptimizeOptions& optimize = request.optimize;
-  if (!overrides.pins.empty() && optimize.tune == TuneMode::kOff) optimize.tune = TuneMode::kQuick;
-  if (optimize.tune != TuneMode::kOff) optimize.tuning_record = database.rememberedTuning();
-  if (!overrides.pins.empty()) optimize.tuning_record = pinnedTuning(optimize.tuning_record, overrides.pins);
-  // A decision for everything is the precision of the whole, and makes those before it void.
-  std::vector<PrecisionOverride> decided = overrides.precisions;
-  const auto all =
-      std::find_if(decided.rbegin(), decided.rend(), [](const PrecisionOverride& o) { return o.what == "*"; });
-  if (all != decided.rend()) {
-    optimize.precision = precisionFromName(all->precision).value_or(optimize.precision);
-    decided.erase(decided.begin(), all.base());
-  }
-  const Precision base = optimize.precision;
-  if (!overrides.empty())
-    request.decisions = decisionRecords(overrides, precisionName(options_.request.optimize.precision));
-  optimize.precision = commonPrecision(base, decided);
-  if (optimize.precision != base) optimize.precision_overrides.push_back("*=fp32");
-  for (const PrecisionOverride& override : decided) optimize.precision_overrides.push_back(overrideText(override));
-  return request;
+JobRunner::JobRunner(OpenModel& model, Decisions& decisions, History& history, Trials& trials, Reporter& reporter,
+                     const Cancellation& cancellation)
+    : model_(model),
+      decisions_(decisions),
+      history_(history),
+      trials_(trials),
+      reporter_(reporter),
+      cancellation_(cancellation),
+      choices_(runChoices(model.request(), usableCores())) {}
+
+void JobRunner::drop() {
+  prepared_.reset();
+  job_.reset();
 }
 
-JobRequest Session::tryRequest(const JobRecord& previous, JobDatabase& database) const {
-  JobRequest after = requestWith(overrides_.now(), database);
+void JobRunner::start(PrecisionSearchResult* found) {
+  if (!model_.loaded()) throw Error(ExitCode::kUsage, "Open a model first; recorded runs cannot be run again.");
+  if (model_.trustIsAsked()) throw Error(ExitCode::kUsage, "Say first how far this model is to be trusted.");
+  const CheckedModel& model = model_.checked();
+  choices_ = runChoices(model_.request(), std::max(1, model.machine.cores));
+  reporter_.setState(JobState::kWorking, "");
+  drop();
+  JobDatabase database(model_.databasePath());
+  const JobRequest request = model_.requestWith(decisions_.now(), database);
+  job_ = std::make_unique<ModelJob>(model, request, true, reporter_, cancellation_);
+  job_->optimize();
+  for (const InputRecord& input : job_->job().model.inputs) {
+    reporter_.log(input.guessed ? LogLevel::kWarning : LogLevel::kInfo,
+                  fmt::format("Input {}{}", inputText(input), input.guessed ? " is a guess." : ""));
+  }
+  // Measurements made for pinned kernels alone are of no use to other jobs.
+  const auto recordTuning = [&] {
+    if (decisions_.now().pins.empty()) database.recordTuning(job_->tuning());
+  };
+  recordTuning();
+  job_->measure();
+  recordTuning();  // of the other precisions, which are optimized only then
+  if (found != nullptr) job_->addSearch(std::move(found->sensitivities), std::move(found->tradeoffs));
+  decisions_.setMeasured();
+  const auto id = database.record(job_->job(), request.inputs_path.empty());
+  if (id) reporter_.log(LogLevel::kInfo, fmt::format("Recorded as job {} in {}.", *id, database.database()->path()));
+  if (database.problem())
+    reporter_.log(LogLevel::kError, fmt::format("The run is not recorded. {}", database.problem()->what()));
+  if (database.database() != nullptr) {
+    if (found != nullptr) trials_.expire();
+    readPast(*database.database(), id.value_or(0));
+  }
+  measurePeaksOf(model.machine, choices_.threads);
+  reporter_.setStatus(
+      JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1, job_->accuracySentence()});
+  prepareTry(database);
+  reporter_.publishRecord(job_->job());
+}
+
+void JobRunner::readPast(const Database& database, std::int64_t id) {
+  history_.read(database, id);
+  const JobRequest& request = model_.request();
+  const auto search = trials_.read(database, job_->job(), precisionName(request.optimize.precision));
+  // Points in INT8 can be taken over only with the scales they were found with.
+  if (!search || !request.optimize.quantization_recipe.empty() || search->options.empty()) return;
+  const std::string recipe = recipeOf(search->options);
+  if (!recipe.empty())
+    model_.setRecipe(recipe, fmt::format("From the search of {}.", dateText(search->started_unix_ns)));
+}
+
+JobRequest JobRunner::tryRequest(const JobRecord& previous, JobDatabase& database) const {
+  JobRequest after = model_.requestWith(decisions_.now(), database);
   after.command = "what-if";
-  after.decisions = decisionRecords(overrides_.now(), precisionName(options_.request.optimize.precision));
+  after.decisions = decisionRecords(decisions_.now(), precisionName(model_.request().optimize.precision));
   after.measure.duration_s = std::min(after.measure.duration_s, kTrySeconds);
   after.measure.warmup_s = std::min(after.measure.warmup_s, kTryWarmupSeconds);
   after.measure.hint = Hint::kNone;
@@ -112,52 +141,47 @@ JobRequest Session::tryRequest(const JobRecord& previous, JobDatabase& database)
   after.tune_budget_s = kTryTuneSeconds;
   if (!after.data.path.empty())
     after.data.samples = after.data.samples > 0 ? std::min(after.data.samples, kTrySamples) : kTrySamples;
-  if (overrides_.now().pins.empty()) tuneLike(previous.runs.back(), &after.optimize);
+  if (decisions_.now().pins.empty()) tuneLike(previous.runs.back(), &after.optimize);
   return after;
 }
 
-void Session::prepareTry(JobDatabase& database) {
+void JobRunner::prepareTry(JobDatabase& database) {
   prepared_.reset();
   if (!job_ || job_->job().runs.empty()) return;
   const JobRequest request = tryRequest(job_->job(), database);
   try {
-    if (mayPrepare(*model_, request))
-      prepared_ = std::make_unique<PreparedEngine>(*model_, request, request.measure.threads, cancellation_);
+    if (mayPrepare(model_.checked(), request))
+      prepared_ = std::make_unique<PreparedEngine>(model_.checked(), request, request.measure.threads, cancellation_);
   } catch (const Error& error) {
-    log(LogLevel::kWarning, error.what());  // the next try begins at the beginning
+    reporter_.log(LogLevel::kWarning, error.what());  // the next try begins at the beginning
   }
 }
 
-void Session::tryOverrides() {
-  if (!model_ || !job_ || job_->job().runs.empty())
+void JobRunner::tryDecisions() {
+  if (!model_.loaded() || !job_ || job_->job().runs.empty())
     throw Error(ExitCode::kUsage, "Optimize the model first; decisions are measured against that.");
-  if (overrides_.now() == measured_overrides_) {
-    log(LogLevel::kInfo, "These decisions are in force already.");
-    publishStatus();
+  if (decisions_.areMeasured()) {
+    reporter_.log(LogLevel::kInfo, "These decisions are in force already.");
+    reporter_.publishStatus();
     return;
   }
   try_begin_ = std::chrono::steady_clock::now();
   const JobRecord previous = job_->job();
-  const auto shown_before = latest()->job;
-  setState(JobState::kWorking, "");
-  JobDatabase database(options_.database_path);
+  const auto shown_before = reporter_.latest()->job;
+  reporter_.setState(JobState::kWorking, "");
+  JobDatabase database(model_.databasePath());
   const JobRequest after = tryRequest(previous, database);
-  job_ = std::make_unique<ModelJob>(*model_, after, std::move(job_), std::move(prepared_),
-                                    static_cast<JobEvents&>(*this), cancellation_);
+  job_ = std::make_unique<ModelJob>(model_.checked(), after, std::move(job_), std::move(prepared_), reporter_,
+                                    cancellation_);
   job_->optimize();
   job_->measure();
-  JobRecord tried = job_->job();
-  const RunRecord& old_run = tried.runs.front();
-  const RunRecord& new_run = tried.runs.back();
-  const WhatIf& result = parts_.tries.back();  // since onMeasured()
-  measured_overrides_ = overrides_.now();
+  const JobRecord tried = job_->job();
+  const bool no_difference = trials_.tries().back().noDifference();  // since judged()
+  decisions_.setMeasured();
   const auto id = database.record(tried, false);
-  if (database.database() != nullptr) readHistory(*database.database(), id.value_or(0));
+  if (database.database() != nullptr) history_.read(*database.database(), id.value_or(0));
   // Operations beside those of the job before, which were timed; the verdict is that of the rounds taken now.
-  auto set =
-      std::make_shared<RunSet>(compareRunSet({{&previous, previous.runs.size() - 1}, {&tried, tried.runs.size() - 1}}));
-  set->ratio.back() = medianRatio({old_run.latency_ns, old_run.turn}, {new_run.latency_ns, new_run.turn});
-  parts_.comparison = std::move(set);
+  history_.compareTry(previous, tried);
   // The window keeps comparing with the original model, and keeps showing the findings of a search.
   JobRecord shown = tried;
   shown.sensitivities = shown_before->sensitivities;
@@ -165,45 +189,36 @@ void Session::tryOverrides() {
   const auto baseline = std::find_if(previous.runs.begin(), previous.runs.end(),
                                      [](const RunRecord& run) { return run.variant == "baseline"; });
   if (baseline != previous.runs.end()) shown.runs.front() = *baseline;
-  parts_.status =
+  reporter_.setStatus(
       JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1,
-                result.noDifference() ? "The decisions make no difference in time." : job_->accuracySentence()};
+                no_difference ? "The decisions make no difference in time." : job_->accuracySentence()});
   prepareTry(database);
-  publishRecord(shown);
+  reporter_.publishRecord(shown);
 }
 
 // The verdict, while the times of single steps are still to come.
-void Session::onMeasured(const JobRecord& job) {
-  WhatIf result = whatIfOf(job);
-  result.tried = overrides_.now();
-  parts_.tries.push_back(std::move(result));
+void JobRunner::judged(const JobRecord& job) {
+  trials_.add(job, decisions_.now());
   const double elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - try_begin_).count();
-  log(LogLevel::kInfo, fmt::format("What the decisions give was measured and judged within {:.1f} s.", elapsed_s));
-  publishStatus();
+  reporter_.log(LogLevel::kInfo,
+                fmt::format("What the decisions give was measured and judged within {:.1f} s.", elapsed_s));
+  reporter_.publishStatus();
 }
 
-void Session::readTried(const Database& database, const JobRecord& job) {
+void JobRunner::showRecorded(const JobRecord& job) {
+  measurePeaksOf(job.machine, job.runs.empty() ? 1 : job.runs.back().threads);
   if (job.runs.empty()) return;
-  const RunRecord& run = job.runs.back();
-  const std::string base = model_ ? precisionName(options_.request.optimize.precision) : "";
-  const std::string key = fmt::format("{} {} {} {} {} {}", job.model.sha256, job.machine.cpu, job.machine.isa,
-                                      run.threads, run.instances, base);
-  if (key == tried_key_) return;
-  tried_key_ = key;
-  TriedBefore before = database.tried(job.model.sha256, job.machine, run.threads, run.instances);
-  tried_sensitivities_ = std::move(before.sensitivities);
-  tried_tradeoffs_ = std::move(before.tradeoffs);
-  parts_.tries.clear();
-  for (const JobRecord& what_if : before.what_ifs) {
-    parts_.tries.push_back(whatIfOf(what_if));
-    parts_.tries.back().tried = overridesFrom(what_if.decisions, base);
-  }
-  // Points in INT8 can be taken over only with the scales they were found with.
-  std::string& recipe = options_.request.optimize.quantization_recipe;
-  if (!model_ || !recipe.empty() || before.options.empty()) return;
-  recipe = recipeOf(before.options);
-  if (!recipe.empty())
-    parts_.work.tuning.recipe = fmt::format("From the search of {}.", dateText(before.started_unix_ns));
+  const RunRecord& optimized = job.runs.back();
+  choices_.precision = precisionFromName(optimized.precision).value_or(Precision::kFp32);
+  choices_.threads = optimized.threads;
+}
+
+void JobRunner::measurePeaksOf(const MachineFacts& machine, std::int32_t threads) {
+  const MachineFacts here = machineFacts();
+  peaks_ = MachinePeaks();
+  const bool remote = model_.loaded() && !model_.checked().worker.empty();
+  if (remote || machine.cpu != here.cpu || machine.isa != here.isa || cancellation_.requested()) return;
+  peaks_ = measurePeaks(std::clamp(threads, 1, usableCores()));
 }
 
 }  // namespace ipex_studio

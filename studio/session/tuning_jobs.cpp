@@ -1,13 +1,9 @@
-// Commands of a session that make a model faster than the first optimization: recipes from data, searched precisions,
-// kernels
-// measured at length. Each goes on where it was interrupted.
+// See tuning_jobs.h.
+#include "studio/session/tuning_jobs.h"
+
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
-
-#include "studio/job/session_request.h"
-#include "studio/session/session.h"
 
 namespace ipex_studio {
 namespace {
@@ -16,32 +12,30 @@ constexpr std::int64_t kCalibrationSamples = 1000;  // where the user leaves it 
 
 }  // namespace
 
-std::string Session::statePath(const char* what) const {
-  if (!model_) return "";
-  const std::string database = options_.database_path.empty() ? defaultDatabasePath() : options_.database_path;
-  return fmt::format("{}.{}.{}", database, model_->report.sha256.substr(0, 16), what);
+std::string TuningJobs::statePath(const char* what) const {
+  if (!model_.loaded()) return "";
+  const std::string database = model_.databasePath().empty() ? defaultDatabasePath() : model_.databasePath();
+  return fmt::format("{}.{}.{}", database, model_.checked().report.sha256.substr(0, 16), what);
 }
 
-void Session::lookForInterrupted() {
+void TuningJobs::lookForInterrupted() {
   std::error_code ignored;
-  TuningState& tuning = parts_.work.tuning;
-  tuning.possible = model_ != nullptr;
-  tuning.calibration_waits = model_ && std::filesystem::exists(statePath("calibration"), ignored);
-  tuning.search_waits = model_ && std::filesystem::exists(statePath("search"), ignored);
+  calibration_waits_ = model_.loaded() && std::filesystem::exists(statePath("calibration"), ignored);
+  search_waits_ = model_.loaded() && std::filesystem::exists(statePath("search"), ignored);
 }
 
-void Session::tune(const TuneCommand& command) {
-  if (!model_) throw Error(ExitCode::kUsage, "Open a model first; recorded runs cannot be tuned.");
-  if (parts_.work.trust.asked()) throw Error(ExitCode::kUsage, "Say first how far this model is to be trusted.");
-  setState(JobState::kWorking, "");
-  prepared_.reset();  // it would have a share of the machine while others are timed
+void TuningJobs::run(const TuneCommand& command) {
+  if (!model_.loaded()) throw Error(ExitCode::kUsage, "Open a model first; recorded runs cannot be tuned.");
+  if (model_.trustIsAsked()) throw Error(ExitCode::kUsage, "Say first how far this model is to be trusted.");
+  reporter_.setState(JobState::kWorking, "");
+  runner_.dropPrepared();
   if (command.goal == TuneGoal::kKernels) {
-    options_.request.optimize.tune = TuneMode::kFull;
-    startJob();
+    model_.request().optimize.tune = TuneMode::kFull;
+    runner_.start();
     return;
   }
-  JobDatabase database(options_.database_path);
-  JobRequest request = requestWith(Overrides(), database);
+  JobDatabase database(model_.databasePath());
+  JobRequest request = model_.requestWith(Overrides(), database);
   request.data = DataRequest();
   request.data.path = command.data;
   if (!command.preprocess.empty()) request.data.preprocess = readPreprocessText(command.preprocess);
@@ -62,61 +56,48 @@ void Session::tune(const TuneCommand& command) {
   }
 }
 
-void Session::makeRecipe(const TuneCommand& command, const JobRequest& request) {
+void TuningJobs::makeRecipe(const TuneCommand& command, const JobRequest& request) {
   std::string recipe = request.optimize.quantization_recipe;
-  TuningState& tuning = parts_.work.tuning;
+  std::string source = fmt::format("Taken from {}.", command.recipe);
   if (command.recipe.empty()) {
     const StateFile state(statePath("calibration"), command.restart);
-    tuning.calibration_waits = true;  // unless it comes to its end
-    const CalibrationResult result = calibrateModel(*model_, request, state, *this, cancellation_);
+    calibration_waits_ = true;  // unless it comes to its end
+    const CalibrationResult result = calibrateModel(model_.checked(), request, state, reporter_, cancellation_);
     state.remove();
     recipe = result.recipe;
-    tuning.recipe = fmt::format("{} samples of {} were seen; {} of {} operations can be INT8.", result.samples,
-                                command.data, result.lowered, result.operations);
-  } else {
-    tuning.recipe = fmt::format("Taken from {}.", command.recipe);
+    source = fmt::format("{} samples of {} were seen; {} of {} operations can be INT8.", result.samples, command.data,
+                         result.lowered, result.operations);
   }
-  log(LogLevel::kInfo, tuning.recipe);
-  options_.request.optimize.quantization_recipe = recipe;
+  reporter_.log(LogLevel::kInfo, source);
+  model_.setRecipe(recipe, source);
   if (!command.save_recipe.empty()) writeFileAtomically(command.save_recipe, recipe);
   lookForInterrupted();
   if (command.goal == TuneGoal::kQuantize) {
-    options_.request.optimize.precision = Precision::kInt8;
-    options_.request.data = request.data;
-    startJob();
+    model_.request().optimize.precision = Precision::kInt8;
+    model_.request().data = request.data;
+    runner_.start();
     return;
   }
-  setState(latest()->index->optimized.run != nullptr ? JobState::kDone : JobState::kReady, tuning.recipe);
+  const bool measured = reporter_.latest()->index->optimized.run != nullptr;
+  reporter_.setState(measured ? JobState::kDone : JobState::kReady, source);
 }
 
-void Session::searchAssignments(const TuneCommand& command, const JobRequest& request) {
+void TuningJobs::searchAssignments(const TuneCommand& command, const JobRequest& request) {
   const StateFile state(statePath("search"), command.restart);
-  TuningState& tuning = parts_.work.tuning;
-  tuning.search_waits = true;
+  search_waits_ = true;
   MemoryTuningStore measured;
-  PrecisionSearchResult found = searchPrecisions(*model_, request, state, measured, *this, cancellation_);
-  JobDatabase(options_.database_path).recordTuning(measured);
+  PrecisionSearchResult found = searchPrecisions(model_.checked(), request, state, measured, reporter_, cancellation_);
+  JobDatabase(model_.databasePath()).recordTuning(measured);
   if (!command.save_recipe.empty()) writeFileAtomically(command.save_recipe, found.recipe);
-  tuning.recipe = fmt::format("Found by a search on {}.", command.data);
+  model_.setRecipe(found.recipe, fmt::format("Found by a search on {}.", command.data));
   // Earlier decisions by hand are part of the search, or superseded by it.
-  overrides_ = OverrideHistory();
-  options_.request.optimize.precision = found.precision;
-  options_.request.optimize.quantization_recipe = found.recipe;
-  options_.request.data = request.data;
-  startJob(&found);
+  decisions_.clear();
+  model_.request().optimize.precision = found.precision;
+  model_.request().data = request.data;
+  runner_.start(&found);
   state.remove();
   lookForInterrupted();
-  publishStatus();
-}
-
-// Every assignment that a search has tried shows as soon as it is judged.
-void Session::onState(const std::string& text) {
-  std::vector<TradeoffRecord> tried = triedSoFar(text);
-  if (tried.size() == latest()->job->tradeoffs.size()) return;
-  JobRecord record = *latest()->job;
-  record.tradeoffs = std::move(tried);
-  record.sensitivities.clear();
-  onRecord(record);
+  reporter_.publishStatus();
 }
 
 }  // namespace ipex_studio
