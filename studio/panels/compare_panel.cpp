@@ -432,12 +432,21 @@ void fillCompare(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+std::vector<ActionGroup> compareActions() {
+  return {{720,
+           {{"runs.next", "Compare: mark the next recorded run", "J"},
+            {"runs.previous", "Compare: mark the run before", "Shift+J"},
+            {"runs.choose", "Compare: choose the marked run, or no longer", "M"},
+            {"runs.show", "Compare: open the marked run", "Shift+M"},
+            {"runs.threshold", "Compare: only rows that changed more", "H"}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kComparePanel;
 const PanelEntry kComparePanel{
     "compare",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<ComparePanel>(ui); },
     fillCompare, "Compare recorded runs",
-    "8",         {"runs."}};
+    "8",         compareActions()};
 
 }  // namespace ipex_studio

@@ -357,11 +357,21 @@ void fillInspector(const StudioSnapshot& snapshot, PanelTable* table) {
   add("onednn", job.machine.onednn);
 }
 
+std::vector<ActionGroup> inspectorActions() {
+  return {{510,
+           {{"inspector.page-up", "Inspector: a page up", "Shift+PageUp"},
+            {"inspector.page-down", "Inspector: a page down", "Shift+PageDown"}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kInspectorPanel;
 const PanelEntry kInspectorPanel{
-    "inspector", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<InspectorPanel>(ui); },
-    fillInspector};
+    "inspector",
+    [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<InspectorPanel>(ui); },
+    fillInspector,
+    "",
+    "",
+    inspectorActions()};
 
 }  // namespace ipex_studio

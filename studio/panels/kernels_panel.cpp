@@ -330,12 +330,19 @@ void fillKernels(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+std::vector<ActionGroup> kernelsActions() {
+  return {{730,
+           {{"kernel.next", "Kernels: mark the next one", "Ctrl+Down"},
+            {"kernel.previous", "Kernels: mark the one before", "Ctrl+Up"},
+            {"kernel.pin", "Kernels: pin one and measure", "Ctrl+K"}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kKernelsPanel;
 const PanelEntry kKernelsPanel{
     "kernels",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<KernelsPanel>(ui); },
     fillKernels, "Kernels: what else could compute a step",
-    "7",         {"kernel."}};
+    "7",         kernelsActions()};
 
 }  // namespace ipex_studio

@@ -315,6 +315,18 @@ void fillOperations(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+std::vector<ActionGroup> operationsActions() {
+  return {{700,
+           {{"operations.baseline", "Operations: optimized or as it is", "V"},
+            {"operations.kind", "Operations: only the next kind, then all", "G"}}},
+          {850,
+           {{"group.none", "Operations: no groups", ""},
+            {"group.kind", "Operations: group by kind", ""},
+            {"group.module", "Operations: group by module", ""},
+            {"group.kernel", "Operations: group by kernel", ""},
+            {"group.precision", "Operations: group by precision", ""}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kOperationsPanel;
@@ -324,6 +336,6 @@ const PanelEntry kOperationsPanel{
     fillOperations,
     "Operations",
     "2",
-    {"group.", "operations."}};
+    operationsActions()};
 
 }  // namespace ipex_studio

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "studio/panels/action.h"
 #include "studio/snapshot/commands.h"
 #include "studio/snapshot/snapshot.h"
 #include "studio/snapshot/snapshot_tables.h"
@@ -33,9 +34,10 @@ struct PanelEntry {
   std::unique_ptr<Panel> (*make)(const Ui& ui);
   // Fills the table that --json and --csv write and reports hold: columns and rows. It needs no window.
   void (*fill)(const StudioSnapshot& snapshot, PanelTable* table);
-  const char* opens = "";                       // of a tab: title of the action "tab.NAME" that brings it to the front
-  const char* keys = "";                        // of that action
-  std::vector<const char*> owned_actions = {};  // beginnings of actions that bring it to the front, too: "timeline."
+  const char* opens = "";  // of a tab: title of the action "tab.NAME" that brings it to the front
+  const char* keys = "";   // of that action
+  // What this panel alone can do; actions of a tab bring it to the front.
+  std::vector<ActionGroup> actions = {};
 };
 
 }  // namespace ipex_studio

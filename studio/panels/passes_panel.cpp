@@ -230,10 +230,20 @@ void fillPasses(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+std::vector<ActionGroup> passesActions() {
+  return {{300,
+           {{"advice.next", "What to do next: mark the next advice", "Ctrl+N"},
+            {"advice.show", "What to do next: show what is marked", ""},
+            {"advice.try", "What to do next: do what is marked", "Ctrl+Shift+N"}}},
+          {320, {{"pass.all", "Show or hide the passes that did nothing", ""}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kPassesPanel;
 const PanelEntry kPassesPanel{
-    "passes", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<PassesPanel>(ui); }, fillPasses};
+    "passes",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<PassesPanel>(ui); },
+    fillPasses, "",
+    "",         passesActions()};
 
 }  // namespace ipex_studio

@@ -344,12 +344,28 @@ void fillPrecision(const StudioSnapshot& snapshot, PanelTable* table) {
   table->more.push_back(triedTable(snapshot));
 }
 
+std::vector<ActionGroup> precisionActions() {
+  return {{740,
+           {{"override.fp32", "Keep the selected operation in FP32", ""},
+            {"override.bf16", "Compute the selected operation in BF16", ""},
+            {"override.fp16", "Compute the selected operation in FP16", ""},
+            {"override.int8", "Compute the selected operation in INT8", ""},
+            {"scope.operation", "Decisions are for the selected operation", ""},
+            {"scope.module", "Decisions are for its module", ""},
+            {"scope.kind", "Decisions are for all of its kind", ""},
+            {"point.next", "Precision plot: mark the next point", "D"},
+            {"point.load", "Precision plot: load the point", "Shift+D"},
+            {"override.try", "Measure what the decisions give", "Ctrl+T"},
+            {"override.undo", "Take the last decision back", "Ctrl+Z"},
+            {"override.redo", "Make it again", "Ctrl+Shift+Z"}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kPrecisionPanel;
 const PanelEntry kPrecisionPanel{
     "precision",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<PrecisionPanel>(ui); },
     fillPrecision, "Precision of each operation",
-    "9",           {"override.", "scope.", "point."}};
+    "9",           precisionActions()};
 
 }  // namespace ipex_studio

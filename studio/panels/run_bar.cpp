@@ -357,10 +357,27 @@ void fillRun(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+std::vector<ActionGroup> runActions() {
+  return {{100,
+           {{"run.optimize", "Optimize the model", "F5"},
+            {"run.fp32", "Choose FP32 for the next run", ""},
+            {"run.bf16", "Choose BF16 for the next run", ""},
+            {"run.fp16", "Choose FP16 for the next run", ""},
+            {"run.int8", "Choose INT8 for the next run", ""},
+            {"run.more-threads", "One thread more for the next run", ""},
+            {"run.fewer-threads", "One thread less for the next run", ""},
+            {"run.cancel", "Cancel the running job", "Ctrl+."},
+            {"run.inputs", "Choose the inputs", "Ctrl+I"},
+            {"run.flags", "Flags of the command line", "Ctrl+Shift+F"},
+            {"run.export", "Export the optimized model", "Ctrl+E"}}},
+          {210, {{"file.recent", "Open what was open before", "Ctrl+Shift+O"}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kRunBar;
-const PanelEntry kRunBar{"run", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<RunBar>(ui); },
-                         fillRun};
+const PanelEntry kRunBar{"run",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<RunBar>(ui); },
+                         fillRun, "",
+                         "",      runActions()};
 
 }  // namespace ipex_studio

@@ -343,12 +343,22 @@ void fillTimeline(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+std::vector<ActionGroup> timelineActions() {
+  return {{860,
+           {{"timeline.recorded", "Timeline: one median run or all recorded", ""},
+            {"timeline.fit", "Timeline: show all", "Shift+F"},
+            {"timeline.zoom-in", "Timeline: zoom in", "Shift+."},
+            {"timeline.zoom-out", "Timeline: zoom out", "Shift+,"},
+            {"timeline.later", "Timeline: go on", "."},
+            {"timeline.earlier", "Timeline: go back", ","}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kTimelinePanel;
 const PanelEntry kTimelinePanel{
     "timeline",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<TimelinePanel>(ui); },
     fillTimeline, "Timeline",
-    "3",          {"timeline."}};
+    "3",          timelineActions()};
 
 }  // namespace ipex_studio

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,12 +37,12 @@ class Selection {
   // Name of a bottom panel to bring to the front; the window takes it and empties it.
   std::string front_panel;
 
-  // Requests an action by key, palette or script (names of app_actions.h); the panel that can do it takes it in the
+  // Requests an action by key, palette or script (Action::name); the panel that can do it takes it in the
   // same frame or the next.
-  void request(const std::string& action) { requests_.push_back({action, 2}); }
+  void request(const std::string& action) { requests_.push_back({action, 2, false}); }
   bool take(const std::string& action);
-  // Something that begins so was asked for and not taken yet.
-  bool wants(const std::string& beginning) const;
+  // The oldest request that was neither taken nor returned here before; nullopt if there is none.
+  std::optional<std::string> nextRequest();
   bool hasRequests() const { return !requests_.empty(); }
   // Drops requests that no panel took; called at the end of each frame.
   void ageRequests();
@@ -50,6 +51,7 @@ class Selection {
   struct Request {
     std::string action;
     int frames_left;
+    bool seen = false;  // by nextRequest()
   };
 
   std::vector<Request> requests_;

@@ -107,19 +107,7 @@ void App::act(const StudioSnapshot& snapshot) {
   resize("panel.passes-wider", "panel.passes-narrower", &settings_.left, kLeftPoints, kMinLeft);
   resize("panel.inspector-wider", "panel.inspector-narrower", &settings_.right, kRightPoints, kMinRight);
   resize("panel.bottom-taller", "panel.bottom-lower", &settings_.bottom, kBottomPoints, kMinBottom);
-  // Actions that only one tab can do bring it to the front.
-  for (const PanelEntry* panel : allPanels()) {
-    for (const char* beginning : panel->owned_actions) {
-      if (!selection_.wants(beginning)) continue;
-      selection_.front_panel = panel->name;
-      settings_.hide_bottom = false;
-    }
-  }
-  for (const auto& panel : panels_) {
-    if (panel->place() != PanelPlace::kBottomTab || !selection_.take(std::string("tab.") + panel->name())) continue;
-    selection_.front_panel = panel->name();
-    settings_.hide_bottom = false;
-  }
+  bringForward();
   // Beside the tables, in the current folder.
   for (const char* ending : {"html", "png"}) {
     if (selection_.take(std::string("report.") + ending))
@@ -133,6 +121,20 @@ void App::act(const StudioSnapshot& snapshot) {
                                    : std::filesystem::absolute(opened_, ignored).lexically_normal().string());
   }
   scrub(snapshot);
+}
+
+// Brings the tabs of requested actions to the front in the order of the requests, so that the last one stays there. A tab
+// that has something to do is in front for at least a frame.
+void App::bringForward() {
+  while (const std::optional<std::string> action = selection_.nextRequest()) {
+    const PanelEntry* tab = tabOf(*action);
+    if (tab == nullptr) continue;
+    selection_.front_panel = tab->name;
+    settings_.hide_bottom = false;
+    const bool opened = *action == std::string("tab.") + tab->name;
+    if (!opened) break;
+    selection_.take(*action);
+  }
 }
 
 ReportCommand App::reportOf(const StudioSnapshot& snapshot, const std::string& path) const {

@@ -53,6 +53,7 @@ class App {
 
  private:
   void act(const StudioSnapshot& snapshot);
+  void bringForward();
   void scrub(const StudioSnapshot& snapshot);
   void drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 size);
   void drawBottom(const StudioSnapshot& snapshot, Commands& commands);

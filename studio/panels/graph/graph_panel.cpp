@@ -402,10 +402,45 @@ void fillGraph(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+std::vector<ActionGroup> graphActions() {
+  return {{400,
+           {{"graph.search", "Search nodes", "/"},
+            {"graph.next-hit", "Next node found", "Ctrl+G"},
+            {"graph.previous-hit", "Node found before", "Ctrl+Shift+G"},
+            {"graph.fit", "Show the whole graph", "F"},
+            {"graph.zoom-selection", "Zoom to what is selected", "Z"},
+            {"graph.100", "Zoom to 100 %", "1"},
+            {"graph.zoom-in", "Zoom in", "="},
+            {"graph.zoom-out", "Zoom out", "-"},
+            {"graph.left", "Move the graph's view left", "Ctrl+Shift+Left"},
+            {"graph.right", "Move the graph's view right", "Ctrl+Shift+Right"},
+            {"graph.up", "Move the graph's view up", "Ctrl+Shift+Up"},
+            {"graph.down", "Move the graph's view down", "Ctrl+Shift+Down"},
+            {"graph.producer", "Go to what makes the input of the selected node", "P"},
+            {"graph.consumer", "Go to what reads the selected node", "N"},
+            {"graph.trace", "Mark all who read the selected node's value", "U"},
+            {"graph.fold", "Fold the module of the selected node", "C"},
+            {"graph.unfold", "Unfold the selected module", "X"},
+            {"graph.fold-all", "Fold all modules", "Shift+C"},
+            {"graph.unfold-all", "Unfold all modules", "Shift+X"},
+            {"view.before", "Show the graph before alone", "B"},
+            {"view.split", "Show before and after side by side", "S"},
+            {"view.after", "Show the graph after alone", "A"},
+            {"compare.frozen", "Compare with the frozen graph", "Shift+A"},
+            {"compare.previous", "Compare with the graph before this pass", "Shift+B"},
+            {"color.time", "Colour by time", "T"},
+            {"color.precision", "Colour by precision", "Shift+P"},
+            {"color.kernel", "Colour by kernel", "K"},
+            {"color.error", "Colour by error", "E"},
+            {"color.pass", "Colour by pass", "Shift+T"}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kGraphPanel;
 const PanelEntry kGraphPanel{
-    "graph", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<GraphPanel>(ui); }, fillGraph};
+    "graph",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<GraphPanel>(ui); },
+    fillGraph, "",
+    "",        graphActions()};
 
 }  // namespace ipex_studio
