@@ -6,9 +6,9 @@
 namespace ipex_studio {
 
 struct Action {
-  const char* name;   // "graph.fit": what scripts say and panels take from the selection
-  const char* title;  // "Show the whole graph"
-  const char* keys;   // "F", "Ctrl+P", "Shift+F"; empty: none
+  const char* name;   // name for scripts and for Selection::take(): "graph.fit"
+  const char* title;  // text in the palette: "Show the whole graph"
+  const char* keys;   // keys that start it: "F", "Ctrl+P", "Shift+F"; empty: none
 };
 
 // Actions that stand together in the command palette.

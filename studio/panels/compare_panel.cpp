@@ -17,13 +17,13 @@ namespace {
 
 constexpr float kHistoryPoints = 860;
 constexpr float kTrendPoints = 76;
-constexpr std::size_t kMaxRuns = 6;  // side by side
+constexpr std::size_t kMaxRuns = 6;  // most runs side by side
 constexpr std::array<double, 4> kThresholds = {0, 0.01, 0.05, 0.2};
 
 // A run of the history with its shown texts.
 struct HistoryRow {
   const RunSummary* run = nullptr;
-  double speedup = 0;  // over the baseline of its job; 0: unknown
+  double speedup = 0;  // speed over the baseline of its job; 0: unknown
 };
 
 std::string marks(std::size_t place) { return std::string(1, static_cast<char>('A' + place)); }
@@ -91,7 +91,7 @@ class ComparePanel : public Panel {
   }
 
  private:
-  // Carries out actions asked for by key, palette or script.
+  // Carries out requested actions.
   void act(Selection& selection, Commands& commands) {
     const auto count = static_cast<int>(rows_.size());
     if (marked_ >= count) marked_ = -1;
@@ -168,7 +168,7 @@ class ComparePanel : public Panel {
     }
     heads_.clear();
     for (std::size_t r = 0; r < set->runs.size(); ++r) heads_.push_back(marks(r) + " ms");
-    // The names keep their room whatever the number of runs.
+    // The names' column keeps its width whatever the number of runs.
     const float runs_points = 76 * static_cast<float>(heads_.size());
     std::vector<TableColumn> columns = {{"operation", 0, false, 0, 2}, {"kind", 96, false, 650 + runs_points}};
     for (std::size_t r = 0; r < heads_.size(); ++r) {
@@ -183,7 +183,7 @@ class ComparePanel : public Panel {
   }
 
   static double delta_ns(const RunSetRow& row) { return static_cast<double>(row.p50_ns.back() - row.p50_ns.front()); }
-  // True if both ends were timed operation by operation, so that single operations can be compared.
+  // True if the first and last runs were timed operation by operation, so that operations can be compared.
   bool comparable() const { return timed_.size() >= 2 && timed_.front() && timed_.back(); }
 
   static double ratio(const RunSetRow& row) {
@@ -216,7 +216,7 @@ class ComparePanel : public Panel {
     });
   }
 
-  // Median latency of the optimized runs over time: one dot each, the compared ones with their letter.
+  // Draws the median latency of the optimized runs over time: one dot each, compared ones with their letter.
   void drawTrend() const {
     const ImVec2 window = ImGui::GetWindowPos();
     const float left = window.x + ui_.px(66);
@@ -329,7 +329,7 @@ class ComparePanel : public Panel {
     if (resort) sortDelta();
   }
 
-  // The verdict on the whole: "A … → B …: 1.92× faster, 95 % 1.89–1.95".
+  // Draws the verdict on the whole: "A … → B …: 1.92× faster, 95 % 1.89–1.95".
   void drawVerdict(const RunSet& set) const {
     ImGui::SetCursorPos({ui_.px(12), ui_.px(9)});
     const Interval& ratio = set.ratio.back();
@@ -341,7 +341,7 @@ class ComparePanel : public Panel {
     ImGui::SameLine(0, ui_.px(10));
     ImGui::SetCursorPosY(ui_.px(11));
     std::string text = fmt::format("95 % {:.2f}–{:.2f}", ratio.low, ratio.high);
-    // The two ends of many runs, which the verdict is about.
+    // Of many runs only the first and the last are named, which the verdict is about.
     for (std::size_t r = 0; r < set.runs.size(); r += std::max<std::size_t>(1, set.runs.size() - 1))
       text += fmt::format(" · {} {}, {:.3f} ms", marks(r), runText(set.runs[r]),
                           static_cast<double>(set.runs[r].p50_ns) / 1e6);
@@ -377,7 +377,7 @@ class ComparePanel : public Panel {
                   comparable() ? fmt::format("{}{:.3f}", faster ? "−" : "+", std::abs(change) / 1e6) : "–");
     delta_.number(column++, tone, ratio(row) > 0 ? fmt::format("{:.2f}×", ratio(row)) : "–");
     if (!delta_.cell(column) || widest_ns_ <= 0 || !comparable()) return;
-    // From the middle: to the left it became faster, to the right slower.
+    // Bars begin in the middle; to the left is faster, to the right slower.
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float middle = std::floor(at.x + ImGui::GetContentRegionAvail().x / 2);
     const float width = ImGui::GetContentRegionAvail().x / 2 * static_cast<float>(change / widest_ns_);
@@ -394,15 +394,15 @@ class ComparePanel : public Panel {
   std::shared_ptr<const RunHistory> shown_history_;
   std::shared_ptr<const JobIndex> shown_index_;
   std::shared_ptr<const RunSet> shown_set_;
-  std::vector<HistoryRow> rows_;      // into shown_history_
-  std::vector<std::int64_t> chosen_;  // runs, in the order they were chosen
-  std::vector<bool> timed_;           // runs of shown_set_ with times of operations
+  std::vector<HistoryRow> rows_;      // the runs of shown_history_
+  std::vector<std::int64_t> chosen_;  // numbers of the chosen runs, in the order of choice
+  std::vector<bool> timed_;           // for each run of shown_set_: true if it has times of operations
   std::vector<std::string> heads_;    // names of the runs' columns
-  std::vector<std::size_t> order_;    // rows of shown_set_
+  std::vector<std::size_t> order_;    // indexes of the shown rows of shown_set_, in order
   std::size_t threshold_ = 0;
   double widest_ns_ = 0;
   int row_by_key_ = -1;
-  int marked_ = -1;  // of rows_, that keys have reached
+  int marked_ = -1;  // index into rows_ that keys have reached; -1: none
 };
 
 void fillCompare(const StudioSnapshot& snapshot, PanelTable* table) {

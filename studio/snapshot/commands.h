@@ -24,8 +24,8 @@ struct OpenCommand {
 // Optimize, verify and measure the open model with these choices.
 struct OptimizeCommand {
   Precision precision = Precision::kFp32;
-  std::int32_t threads = 0;         // 0: all usable cores
-  std::vector<std::string> inputs;  // texts of --input; empty: as given or guessed before
+  std::int32_t threads = 0;         // number of threads; 0: all usable cores
+  std::vector<std::string> inputs;  // values of --input; empty: as given or guessed before
 };
 
 // End the running job; its records are kept.
@@ -42,28 +42,28 @@ struct TrustCommand {
 struct ExportCommand {
   std::string path;
   ExportForm form = ExportForm::kCompiled;
-  std::optional<Precision> precision;  // nothing: as measured
-  std::optional<bool> tuned;           // kernels measured on this machine; nothing: as measured
-  bool prepared = false;               // beside a compiled export its weights as this machine's kernels read them
+  std::optional<Precision> precision;  // precision to export; nullopt: as measured
+  std::optional<bool> tuned;  // true: kernels measured on this machine, false: chosen by rules; nullopt: as measured
+  bool prepared = false;      // true: write beside a compiled export its weights as this machine's kernels read them
 };
 
 enum class TuneGoal {
-  kCalibrate,  // see which values occur in data: a recipe for INT8
-  kQuantize,   // a recipe, then optimize, judge and measure in INT8
-  kSearch,     // the fastest precision of each operation within a budget
+  kCalibrate,  // record the ranges of values over data: a recipe for INT8
+  kQuantize,   // make a recipe, then optimize, judge and measure in INT8
+  kSearch,     // find the fastest precision of each operation within a budget
   kKernels,    // measure kernels and layouts at length
 };
 
-// Resumes an interrupted job unless `restart`.
+// Make a recipe, a search or a measurement. An interrupted job is resumed unless `restart`.
 struct TuneCommand {
   TuneGoal goal = TuneGoal::kCalibrate;
-  std::string data;         // file or folder; kKernels needs none
-  std::string preprocess;   // a TOML file; empty: pixels to 0..1
-  std::string metric;       // empty: by the data
+  std::string data;         // a file or folder; unused by kKernels
+  std::string preprocess;   // path of a TOML file; empty: pixels are scaled to 0..1
+  std::string metric;       // name or file of the metric; empty: chosen by the data
   std::string recipe;       // a file to take instead of calibrating; empty: none
-  std::string save_recipe;  // empty: kept in the session alone
+  std::string save_recipe;  // path to write the recipe to; empty: it stays in the session
   std::string method = "auto";
-  std::int64_t samples = 0;  // 0: all
+  std::int64_t samples = 0;  // number of samples to use; 0: all
   double max_drop = 0.01;
   double min_sqnr_db = 30;
   double time_budget_s = 600;
@@ -77,10 +77,10 @@ struct Picture {
   std::vector<std::uint8_t> rgba;
 };
 
-// A panel's table that is yet to be filled, so that a command can leave the work to the thread that writes the file.
+// A panel's table before it is filled, so that the thread that writes the file does the work.
 struct TableSource {
   std::string panel;
-  void (*fill)(const StudioSnapshot& snapshot, PanelTable* table) = nullptr;  // null: no table
+  void (*fill)(const StudioSnapshot& snapshot, PanelTable* table) = nullptr;  // fills the table; null: there is none
 };
 
 // Write the screen to a file; the path's end says how: .png or .html.

@@ -90,9 +90,9 @@ std::vector<ActionGroup> windowActions() {
   };
 }
 
-// "tab.NAME" of every tab, in their order.
+// Actions "tab.NAME" of all tabs, in the order of the tabs.
 ActionGroup tabActions() {
-  static std::deque<std::string> names;  // actions point into it; a deque moves nothing
+  static std::deque<std::string> names;  // texts that actions point to; a deque does not move its elements
   ActionGroup tabs{550, {}};
   for (const PanelEntry* panel : allPanels()) {
     if (*panel->opens == '\0') continue;

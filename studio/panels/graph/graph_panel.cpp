@@ -18,7 +18,7 @@ enum class Arrangement { kBefore, kSplit, kAfter };
 constexpr std::array<const char*, 3> kArrangements = {"before", "split", "after"};
 
 constexpr float kSearchPoints = 170, kMinSearchPoints = 110;
-constexpr float kRoomyHeadPoints = 440;  // per side; below that only what matters most is said
+constexpr float kRoomyHeadPoints = 440;  // width of a side below which its head shows only what matters most
 constexpr float kSplitPoints = 660;
 constexpr float kLegendPoints = 26;
 
@@ -39,7 +39,7 @@ class GraphPanel : public Panel {
       return;
     }
     const float width = ImGui::GetWindowWidth();
-    // Side by side needs room; an arrangement chosen by hand stays.
+    // Two sides need room; an arrangement chosen by hand stays.
     if (!arrangement_chosen_) {
       arrangement_ = width >= ui_.px(kSplitPoints) ? Arrangement::kSplit
                      : index.stages.size() < 2     ? Arrangement::kBefore
@@ -51,7 +51,7 @@ class GraphPanel : public Panel {
     const float half = std::floor(width / 2);
     panes_[0].canvas().showMinimap(arrangement_ != Arrangement::kSplit);
     if (arrangement_ == Arrangement::kSplit) {
-      // Both sides have one layout, and so one view; the right one moves the left one in the next frame.
+      // Both sides have one layout and therefore one view; the right side moves the left one in the next frame.
       drawPane(0, {half, height}, snapshot, selection);
       panes_[1].canvas().lookLike(panes_[0].canvas());
       ImGui::SameLine(0, 0);
@@ -100,7 +100,7 @@ class GraphPanel : public Panel {
     return (side == 0 ? "Before: " : "After: ") + name;
   }
 
-  // The side that answers when only one can.
+  // The side that carries out actions about one side.
   GraphPane& mainPane() { return panes_[arrangement_ == Arrangement::kBefore ? 0 : 1]; }
 
   void act(Selection& selection) {
@@ -123,7 +123,7 @@ class GraphPanel : public Panel {
     const bool full = selection.take("graph.100");
     const bool in = selection.take("graph.zoom-in");
     const bool out = selection.take("graph.zoom-out");
-    constexpr float kStep = 0.25F;  // of the view
+    constexpr float kStep = 0.25F;  // share of the view
     const float right = (selection.take("graph.right") ? kStep : 0) - (selection.take("graph.left") ? kStep : 0);
     const float down = (selection.take("graph.down") ? kStep : 0) - (selection.take("graph.up") ? kStep : 0);
     for (GraphPane& pane : panes_) {
@@ -138,7 +138,7 @@ class GraphPanel : public Panel {
     }
   }
 
-  // From both ends towards the middle; what finds no room is left out, least important first.
+  // Draws the head from both ends towards the middle; what has no room is left out, the least important first.
   void drawHead(const JobIndex& index, Selection& selection) {
     panelHead(ui_, "");
     const ImVec2 after_head = ImGui::GetCursorPos();
@@ -212,7 +212,7 @@ class GraphPanel : public Panel {
     ImGui::PopStyleVar();
   }
 
-  // Returns where they begin.
+  // Returns the left end of the buttons.
   float drawViewButtons(float width, Selection& selection) {
     float x = width - ui_.px(8);
     const auto placeLeft = [&](const std::string& text) {
@@ -270,7 +270,7 @@ class GraphPanel : public Panel {
     findNext(ImGui::GetIO().KeyShift ? -1 : 1, selection);
   }
 
-  // The next hit after the last one; folded modules around it open.
+  // Selects the next hit after the last one; folded modules around it open.
   void findNext(int direction, Selection& selection) {
     const auto& hits = finder_.hits();
     const GraphScene* scene = mainPane().scene();
@@ -335,7 +335,7 @@ class GraphPanel : public Panel {
     }
   }
 
-  // The legend: one line below the canvases that explains colours and signs.
+  // Draws the legend: a line below the canvases that explains colours and signs.
   void drawLegend() {
     const float top = ImGui::GetWindowHeight() - std::floor(ui_.px(kLegendPoints));
     const float right = ImGui::GetWindowWidth() - ui_.px(13);
