@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "studio/panels/graph/graph_pane.h"
+#include "studio/panels/graph/node_search.h"
 #include "studio/panels/panel.h"
 #include "studio/panels/table_cells.h"
 #include "studio/panels/welcome.h"
-#include "studio/snapshot/graph_search.h"
 
 namespace ipex_studio {
 namespace {
@@ -24,7 +24,7 @@ constexpr float kLegendPoints = 26;
 
 class GraphPanel : public Panel {
  public:
-  explicit GraphPanel(const Ui& ui) : ui_(ui), panes_{GraphPane(ui, 0), GraphPane(ui, 1)} {}
+  explicit GraphPanel(const Ui& ui) : ui_(ui), panes_{GraphPane(ui, 0), GraphPane(ui, 1)}, search_(ui) {}
   const char* name() const override { return "graph"; }
   const char* title() const override { return "Graph"; }
   PanelPlace place() const override { return PanelPlace::kCentre; }
@@ -115,9 +115,9 @@ class GraphPanel : public Panel {
     }
     if (selection.take("compare.frozen")) selection.before_is_previous = false;
     if (selection.take("compare.previous")) selection.before_is_previous = true;
-    if (selection.take("graph.search")) focus_search_ = true;
-    if (selection.take("graph.next-hit")) findNext(1, selection);
-    if (selection.take("graph.previous-hit")) findNext(-1, selection);
+    if (selection.take("graph.search")) search_.focus();
+    if (selection.take("graph.next-hit")) search_.next(1, mainPane(), selection, &fold_);
+    if (selection.take("graph.previous-hit")) search_.next(-1, mainPane(), selection, &fold_);
     const bool fit = selection.take("graph.fit");
     const bool zoom_to = selection.take("graph.zoom-selection");
     const bool full = selection.take("graph.100");
@@ -145,7 +145,7 @@ class GraphPanel : public Panel {
     const float width = ImGui::GetWindowWidth();
     const bool split = arrangement_ == Arrangement::kSplit;
     const float view_left = drawViewButtons(width, selection);
-    drawSearch(selection, isRoomy(width) ? kSearchPoints : kMinSearchPoints);
+    search_.draw(isRoomy(width) ? kSearchPoints : kMinSearchPoints, mainPane(), selection, &fold_);
     float left = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x + ui_.px(8);
     const float room = split ? std::floor(width / 2) : view_left;
     const std::string color = std::string("Colour: ") + colorByName(color_by_) + " ▼";
@@ -241,57 +241,6 @@ class GraphPanel : public Panel {
     return x;
   }
 
-  void drawSearch(Selection& selection, float points) {
-    ImGui::SetCursorPos({ui_.px(10), std::floor(ui_.px(5))});
-    const float width = ui_.px(points);
-    ImGui::SetNextItemWidth(width);
-    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui_.px(9), std::floor(ui_.px(4))});
-    if (focus_search_) ImGui::SetKeyboardFocusHere();
-    focus_search_ = false;
-    const bool entered = ImGui::InputTextWithHint("##search", "search nodes  /", search_.data(), search_.size(),
-                                                  ImGuiInputTextFlags_EnterReturnsTrue);
-    ImGui::PopStyleVar();
-    const GraphScene* scene = mainPane().scene();
-    if (search_[0] == 0 || scene == nullptr) return;
-    const GraphSnapshot* graph = mainPane().key().index->graphs[mainPane().key().picture.graph].graph.get();
-    if (searched_ != graph) finder_.read(*graph);
-    searched_ = graph;
-    const auto& hits = finder_.find(search_.data());
-    const std::string count = hits.empty() ? "none" : fmt::format("{}", hits.size());
-    ImFont* font = ui_.fonts.head;
-    const float count_width = font->CalcTextSizeA(font->FontSize, 1e6F, 0, count.c_str()).x;
-    const ImVec2 high = ImGui::GetItemRectMax();
-    ImGui::GetWindowDrawList()->AddText(
-        font, font->FontSize,
-        {std::floor(high.x - count_width - ui_.px(8)), std::floor(ImGui::GetItemRectMin().y + ui_.px(4))},
-        hits.empty() ? ui_.theme.warning : ui_.theme.dim, count.c_str());
-    if (!entered) return;
-    ImGui::SetKeyboardFocusHere(-1);
-    findNext(ImGui::GetIO().KeyShift ? -1 : 1, selection);
-  }
-
-  // Selects the next hit after the last one; folded modules around it open.
-  void findNext(int direction, Selection& selection) {
-    const auto& hits = finder_.hits();
-    const GraphScene* scene = mainPane().scene();
-    if (hits.empty() || scene == nullptr) return;
-    const auto place = std::lower_bound(hits.begin(), hits.end(), last_hit_);
-    std::size_t next = 0;
-    if (direction > 0) {
-      const auto after = place != hits.end() && *place == last_hit_ ? place + 1 : place;
-      next = after == hits.end() ? 0 : static_cast<std::size_t>(after - hits.begin());
-    } else {
-      next = place == hits.begin() ? hits.size() - 1 : static_cast<std::size_t>(place - hits.begin()) - 1;
-    }
-    last_hit_ = hits[next];
-    const SceneKey& key = mainPane().key();
-    const std::int32_t slot = scene->all->stages[key.picture.graph].slot_of_node[last_hit_];
-    for (std::int32_t m = slot < 0 ? -1 : scene->all->module_of_slot[slot]; m >= 0; m = scene->all->modules[m].parent)
-      if (scene->canvas_node[last_hit_] >= 0 && scene->module[scene->canvas_node[last_hit_]] >= 0)
-        fold_.setClosed(scene->all->modules[m].path, false);
-    selection.select(key.index->graphs[key.picture.graph].graph->nodes[last_hit_].origins, true);
-  }
-
   void drawPane(int side, ImVec2 size, const StudioSnapshot& snapshot, Selection& selection) {
     GraphPane& pane = panes_[side];
     const JobIndex& index = *snapshot.index;
@@ -378,11 +327,7 @@ class GraphPanel : public Panel {
   ColorBy color_by_ = ColorBy::kTime;
   Arrangement arrangement_ = Arrangement::kSplit;
   bool arrangement_chosen_ = false;
-  std::array<char, 128> search_{};
-  bool focus_search_ = false;
-  GraphSearch finder_;
-  const GraphSnapshot* searched_ = nullptr;
-  std::int32_t last_hit_ = -1;
+  NodeSearch search_;
   bool settled_ = true;
 };
 
