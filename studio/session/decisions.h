@@ -14,7 +14,7 @@ class Decisions {
   void set(Overrides next) { history_.set(std::move(next)); }
   void undo() { history_.undo(); }
   void redo() { history_.redo(); }
-  // Forgets all decisions, for another model or a search that supersedes them.
+  // Forgets all decisions: another model is open, or a search supersedes them.
   void clear() { *this = Decisions(); }
 
   // To be called once a job has run with the current decisions.

@@ -1,5 +1,5 @@
-// What the database of recorded runs says beside the shown job: the list of runs, those set side by side, and the
-// times of kernels.
+// Facts from the database of recorded runs beside the shown job: the list of runs, runs side by side, and times of
+// kernels.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace ipex_studio {
 
-// Used by the working thread alone; what it hands out is shared with snapshots and never changes. Functions that read
-// the database throw Error.
+// Used by the working thread alone; the values that it returns are shared with snapshots and never change. Functions
+// that read the database throw Error.
 class History {
  public:
   // Reads everything anew, and compares the runs of the shown job. `job`: its number there; 0 if it is not there.
@@ -29,7 +29,7 @@ class History {
 
   // Path of the database that read() was given last; empty: none.
   const std::string& path() const { return path_; }
-  // As StudioSnapshot has them; any may be null.
+  // Fields of StudioSnapshot of these names (runs: `history`); null if there is nothing.
   const std::shared_ptr<const RunHistory>& runs() const { return runs_; }
   const std::shared_ptr<const RunSet>& comparison() const { return comparison_; }
   const std::shared_ptr<const RunSet>& precisions() const { return precisions_; }

@@ -51,7 +51,7 @@ void tuneLike(const RunRecord& previous, OptimizeOptions* optimize) {
   if (!measured) optimize->tune = TuneMode::kOff;
 }
 
-// The recipe that a job was given; empty where it had none.
+// The recipe in the options of a job; empty if it had none.
 std::string recipeOf(const std::string& options) {
   try {
     const nlohmann::json all = parseRecordText(options);
@@ -93,13 +93,13 @@ void JobRunner::start(PrecisionSearchResult* found) {
     reporter_.log(input.guessed ? LogLevel::kWarning : LogLevel::kInfo,
                   fmt::format("Input {}{}", inputText(input), input.guessed ? " is a guess." : ""));
   }
-  // Measurements made for pinned kernels alone are of no use to other jobs.
+  // Measurements of pinned kernels alone are of no use to other jobs.
   const auto recordTuning = [&] {
     if (decisions_.now().pins.empty()) database.recordTuning(job_->tuning());
   };
   recordTuning();
   job_->measure();
-  recordTuning();  // of the other precisions, which are optimized only then
+  recordTuning();  // the other precisions are optimized only by measure()
   if (found != nullptr) job_->addSearch(std::move(found->sensitivities), std::move(found->tradeoffs));
   decisions_.setMeasured();
   const auto id = database.record(job_->job(), request.inputs_path.empty());
@@ -121,7 +121,7 @@ void JobRunner::readPast(const Database& database, std::int64_t id) {
   history_.read(database, id);
   const JobRequest& request = model_.request();
   const auto search = trials_.read(database, job_->job(), precisionName(request.optimize.precision));
-  // Points in INT8 can be taken over only with the scales they were found with.
+  // Points in INT8 can be taken over only with the scales of their search.
   if (!search || !request.optimize.quantization_recipe.empty() || search->options.empty()) return;
   const std::string recipe = recipeOf(search->options);
   if (!recipe.empty())
@@ -176,11 +176,12 @@ void JobRunner::tryDecisions() {
   job_->optimize();
   job_->measure();
   const JobRecord tried = job_->job();
-  const bool no_difference = trials_.tries().back().noDifference();  // since judged()
+  const bool no_difference = trials_.tries().back().noDifference();  // added by judged()
   decisions_.setMeasured();
   const auto id = database.record(tried, false);
   if (database.database() != nullptr) history_.read(*database.database(), id.value_or(0));
-  // Operations beside those of the job before, which were timed; the verdict is that of the rounds taken now.
+  // Operations are compared with those of the job before, which were timed; the verdict is that of the rounds taken
+  // now.
   history_.compareTry(previous, tried);
   // The window keeps comparing with the original model, and keeps showing the findings of a search.
   JobRecord shown = tried;

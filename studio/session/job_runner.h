@@ -15,8 +15,8 @@
 
 namespace ipex_studio {
 
-// Used by the working thread alone, which its engines die with. What the constructor is given must outlive it. Functions
-// that run a job throw Error; the caller then calls drop().
+// Used by the working thread alone; its engines die with that thread. The constructor's arguments must outlive it.
+// Functions that run a job throw Error, after which drop() must be called.
 class JobRunner {
  public:
   JobRunner(OpenModel& model, Decisions& decisions, History& history, Trials& trials, Reporter& reporter,
@@ -27,13 +27,13 @@ class JobRunner {
   void start(PrecisionSearchResult* found = nullptr);
   // Measures the current decisions against those in force by interleaved timing; the result takes their place.
   void tryDecisions();
-  // JobEvents::onMeasured() of a try.
+  // Carries out JobEvents::onMeasured() of a try.
   void judged(const JobRecord& job);
 
   // The last job, whose engine waits for exports; null: there is none.
   ModelJob* job() { return job_.get(); }
   bool hasJob() const { return job_ != nullptr; }
-  // Ends the engine that was prepared for the next try: it would have a share of the machine while others are timed.
+  // Ends the engine that waits for the next try, as it shares the machine with engines that are timed.
   void dropPrepared() { prepared_.reset(); }
   // Ends all engines.
   void drop();

@@ -10,17 +10,17 @@
 
 namespace ipex_studio {
 
-// Used by the working thread alone. What the constructor is given must outlive it.
+// Used by the working thread alone. The constructor's arguments must outlive it.
 class ModelExport {
  public:
   ModelExport(OpenModel& model, const Decisions& decisions, JobRunner& runner, Reporter& reporter,
               const Cancellation& cancellation)
       : model_(model), decisions_(decisions), runner_(runner), reporter_(reporter), cancellation_(cancellation) {}
 
-  // Throws Error if the model could not be optimized or written; what is wrong with the path, the form or the file's
-  // results becomes part of result() and the status instead.
+  // Exports. A path or form that cannot be used, and wrong results of the file, become part of result() and the
+  // status. Throws Error if the model cannot be optimized or written.
   void run(const ExportCommand& command);
-  // Of the last run().
+  // The result of the last run().
   const ExportResult& result() const { return result_; }
   void clear() { result_ = ExportResult(); }
 

@@ -146,7 +146,7 @@ bool OpenModel::takeFlags(const std::string& words) {
     options_.request = std::move(flags.request);
     work_.prepared = flags.prepared;
   } catch (const Error& error) {
-    // A word that is wrong costs nothing but another try.
+    // Wrong words only cost another try.
     reporter_.log(LogLevel::kError, error.what());
     reporter_.setState(reporter_.latest()->status.state, error.what());
     return false;

@@ -1,4 +1,4 @@
-// The open model: its file, how far it is trusted, and what is asked of jobs that run it.
+// The open model: its file, its trust, and the request of jobs that run it.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ namespace ipex_studio {
 
 struct SessionOptions {
   std::string file;                 // a model, or a database of recorded runs; empty: nothing yet
-  std::string database_path;        // empty: the default one
-  JobRequest request;               // what the command line said; kept for every job
+  std::string database_path;        // database of recorded runs; empty: the default one
+  JobRequest request;               // request of the command line, for every job
   std::vector<std::string> worker;  // command that models are run by (session_worker.h); empty: by this machine
   bool ask_trust = false;           // dangerous models wait for a TrustCommand; else they run in the sandbox
 };
@@ -35,7 +35,7 @@ class OpenModel {
   const std::string& file() const { return options_.file; }
   // Checks the chosen file, here or by the worker, and logs the findings. Throws Error.
   void load();
-  // Forgets the model and what was shown of it; the request stays.
+  // Forgets the model and the state shown of it; the request stays.
   void close();
   bool loaded() const { return model_ != nullptr; }
   // The model, which must be loaded; valid until close().
@@ -43,18 +43,18 @@ class OpenModel {
   // The record of a job before it began.
   JobRecord record() const;
 
-  // True if the model must not run before its user has said so; the question is then in work() and published.
+  // True if the model must not run before its user has answered; the question is then published as part of work().
   bool askTrust();
   bool trustIsAsked() const { return work_.trust.asked(); }
   // Ends the question; a model that is trusted runs without the sandbox, and is not asked about again.
   void answerTrust(bool trusted);
 
-  // What jobs are asked for, without decisions.
+  // The request of jobs on the model, without decisions.
   const JobRequest& request() const { return options_.request; }
   JobRequest& request() { return options_.request; }
   // The request with decisions added, and with what the database remembers of the loaded model.
   JobRequest requestWith(const Overrides& decisions, JobDatabase& database) const;
-  // The request of a job of another kind: trusted like the model.
+  // The request without decisions, trusted as the model is.
   JobRequest trustedRequest() const;
   // Flags of `ipex-studio run` in place of those before. False if they cannot be used; the status then says why.
   bool takeFlags(const std::string& words);
@@ -63,7 +63,7 @@ class OpenModel {
   // Path of the database of recorded runs; empty: the default one.
   const std::string& databasePath() const { return options_.database_path; }
 
-  // What is open, as snapshots show it; exports and interrupted jobs are not among it.
+  // State of the open file for snapshots, without exports and interrupted jobs.
   const WorkState& work() const { return work_; }
   // Shows `file` as open.
   void showFile(const std::string& file) { work_.file = file; }

@@ -1,4 +1,4 @@
-// How the parts of a session tell the window something.
+// The reports of a session's parts to the window.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ipex_studio {
 
-// Called on the working thread alone. Events of jobs arrive here, too.
+// Receives reports, and events of jobs, on the working thread alone.
 class Reporter : public JobEvents {
  public:
   // Adds a line to the log; it shows with the next snapshot.
@@ -19,7 +19,7 @@ class Reporter : public JobEvents {
   virtual void publishStatus() = 0;
   // Publishes a snapshot of everything, with this record.
   virtual void publishRecord(const JobRecord& job) = 0;
-  // What the window shows, never null.
+  // The last published snapshot; never null.
   virtual SnapshotPtr latest() = 0;
 
   void setState(JobState state, const std::string& message) {

@@ -1,4 +1,4 @@
-// Files that hold what the window shows: the table of a tab, the screen as a picture or as HTML.
+// Files with the content of the window: the table of a tab, the screen as a picture or as HTML.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ipex_studio {
 
-// Both write the file and return a sentence that says so; they throw Error when it cannot be written.
+// Write a file and return a sentence that says so. Throw Error if it cannot be written.
 std::string saveTable(const SaveTableCommand& command, const StudioSnapshot& snapshot);
 std::string saveReport(const ReportCommand& command, const StudioSnapshot& snapshot);
 

@@ -13,7 +13,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::int64_t kMaxLookedAt = 100;  // jobs of a database, for the one to show first
+constexpr std::int64_t kMaxLookedAt = 100;  // most jobs of a database among which the one to show first is chosen
 
 }  // namespace
 
@@ -97,7 +97,7 @@ void Session::handle(const OptimizeCommand& command) {
   });
 }
 
-// post() has carried it out: the job that it ends is what this thread was busy with.
+// Nothing is left to do: post() has ended the job that this thread was busy with.
 void Session::handle(const CancelCommand&) {}
 
 void Session::handle(const ExportCommand& command) {

@@ -85,7 +85,7 @@ class Session : public SnapshotSource, private Reporter {
   CommandQueue queue_;
   SnapshotFeed feed_;
 
-  // Of the working thread.
+  // Used by the working thread alone:
   StatusLog status_;
   OpenModel model_;
   Decisions decisions_;

@@ -22,7 +22,7 @@ class StatusLog {
   // True, at most a few times a second, if a record that has grown is to be published.
   bool recordIsDue();
 
-  // The newest lines.
+  // The newest lines, oldest first.
   const std::vector<LogLine>& lines() const { return lines_; }
   void add(LogLevel level, const std::string& text);
 

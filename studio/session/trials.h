@@ -1,5 +1,5 @@
-// What was tried on the open model, in this session and earlier ones: decisions with their verdicts, and the newest
-// search for precisions.
+// Trials on the open model in this session and earlier ones: decisions with their verdicts, and the newest search for
+// precisions.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class Trials {
 
   // `what_if`: has both runs, the older first. `decisions`: in force in the second.
   void add(const JobRecord& what_if, const Overrides& decisions);
-  // The newest last.
+  // All trials by hand; the newest is last.
   const std::vector<WhatIf>& tries() const { return tries_; }
   // Adds the findings of the search to a record that has none of its own.
   void addSearch(JobRecord* job) const;
@@ -40,7 +40,7 @@ class Trials {
   std::vector<WhatIf> tries_;
   std::vector<SensitivityRecord> sensitivities_;  // of the newest search
   std::vector<TradeoffRecord> tradeoffs_;
-  std::string conditions_;  // model, machine, threads and precision that were read for; empty: nothing was read
+  std::string conditions_;  // model, machine, threads and precision of the last read(); empty: nothing was read
 };
 
 }  // namespace ipex_studio

@@ -8,7 +8,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::int64_t kCalibrationSamples = 1000;  // where the user leaves it to us
+constexpr std::int64_t kCalibrationSamples = 1000;  // default where the user gives no number
 
 }  // namespace
 

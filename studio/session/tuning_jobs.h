@@ -12,14 +12,14 @@
 
 namespace ipex_studio {
 
-// Used by the working thread alone. What the constructor is given must outlive it.
+// Used by the working thread alone. The constructor's arguments must outlive it.
 class TuningJobs {
  public:
   TuningJobs(OpenModel& model, Decisions& decisions, JobRunner& runner, Reporter& reporter,
              const Cancellation& cancellation)
       : model_(model), decisions_(decisions), runner_(runner), reporter_(reporter), cancellation_(cancellation) {}
 
-  // Throws Error; an interrupted job can then go on.
+  // Carries out a command. Throws Error; an interrupted job can then go on.
   void run(const TuneCommand& command);
 
   // Finds out which interrupted jobs on the open model wait.

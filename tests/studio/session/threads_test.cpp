@@ -1,4 +1,4 @@
-// What threads share of a session: the queue of commands and the feed of snapshots. Needs no engine.
+// Parts of a session that threads share: the queue of commands and the feed of snapshots. Needs no engine.
 #include <gtest/gtest.h>
 
 #include <atomic>
