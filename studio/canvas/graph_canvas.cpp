@@ -1,4 +1,4 @@
-// The canvas's view and its hands: pan, zoom, fit, reveal, hover, click, minimap. Drawing is in graph_canvas_draw.cpp.
+// View and input of the canvas: pan, zoom, fit, reveal, hover, click and minimap. graph_canvas_draw.cpp draws.
 #include "studio/canvas/graph_canvas.h"
 
 #include <algorithm>
@@ -12,14 +12,14 @@ namespace {
 constexpr float kMinZoom = 0.005F;
 constexpr float kMaxZoom = 3;
 constexpr float kFitMargin = 0.96F;
-constexpr float kMinStart = 0.72F;  // names and facts of nodes can still be read
-// The minimap has a strip of its own, so that it hides nothing: at the right of tall graphs, below wide ones.
+constexpr float kMinStart = 0.72F;  // smallest zoom that keeps names and facts of nodes readable
+// Width of the minimap's own strip, where it hides nothing: at the right of tall graphs, below wide ones.
 constexpr float kMapStrip = 72;
 constexpr float kMapPad = 8;
 constexpr float kMaxMapScale = 0.12F;
 // Largest distance of the mouse from an edge that it hits, in pixels.
 constexpr float kEdgeReach = 5;
-// More boxes than this say no more on a minimap.
+// Most boxes drawn on a minimap; more say no more.
 constexpr std::size_t kMaxMapNodes = 3000;
 
 bool inside(ImVec2 point, ImVec2 low, ImVec2 high) {
@@ -66,8 +66,8 @@ void GraphCanvas::applyRequests(const CanvasScene& scene, ImVec2 size, float sca
   if (!zoom_to_.empty()) applyZoomTo(scene, size, scale);
 }
 
-// The middle of a view of this size over a graph whose top is wider: at its first node where that has company, else where most
-// of the top stands.
+// Middle (x) of a view of this size over a graph with a wider top: at its first node if that has company, else where
+// most of the top stands.
 float GraphCanvas::startOfWide(const CanvasScene& scene, float width, float height) {
   constexpr std::ptrdiff_t kCompany = 4;
   const CanvasNode& first = scene.nodes.front();
@@ -96,7 +96,7 @@ void GraphCanvas::applyStart(const CanvasScene& scene, ImVec2 size, float scale)
   const bool at_right = mapAtRight(layout, size, scale);
   const float room = (size.x / scale - (at_right ? kMapStrip : 0)) * kFitMargin;
   const float high = size.y / scale - (at_right ? 0 : kMapStrip);
-  // A graph that fits is shown whole, not hung up at its first node.
+  // A graph that fits is shown whole, wherever its first node is.
   SpatialIndex::Box box = kNowhere;
   for (setZoom(1); layout.width * zoom_ > room; setZoom(zoom_ * 0.9F)) {
     box = kNowhere;
@@ -119,7 +119,7 @@ void GraphCanvas::applyReveal(const CanvasScene& scene, ImVec2 size, float scale
   for (const std::int32_t n : reveal_) {
     if (n < 0 || static_cast<std::size_t>(n) >= scene.nodes.size()) continue;
     const CanvasNode& node = scene.nodes[n];
-    // Things far from the first one are not pulled into the same view.
+    // Nodes far from the first one are not brought into the same view.
     if (box.left < 1e29F && node.corner.y - box.top > size.y / scale / zoom_ * 0.7F) break;
     box = including(box, node);
   }
@@ -206,7 +206,7 @@ bool GraphCanvas::drawMinimap(const View& view, ImVec2 low, ImVec2 high, bool ho
   const Layout& layout = view.scene.layout;
   const float pad = kMapPad * view.scale;
   const ImVec2 room = {high.x - low.x - 2 * pad, high.y - low.y - 2 * pad};
-  // The two directions have scales of their own: a long chain would else be a thread.
+  // Each direction has its own scale: with one for both a long chain would be a thread.
   const float most = kMaxMapScale * view.scale;
   const float scale_x = std::min(most, room.x / layout.width);
   const float scale_y = std::min(most, room.y / layout.height);

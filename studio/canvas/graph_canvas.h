@@ -1,5 +1,6 @@
-// A canvas for large graphs on ImDrawList: pan, zoom, fit, minimap, hover, click; draws only what is in view, and of
-// that only what can be read at the zoom. Knows no models: it draws a neutral scene and tells what was clicked.
+// A canvas for large graphs on ImDrawList: pan, zoom, fit, minimap, hover and click. Draws only what is in view and
+// can be read at the zoom. Knows no models: it draws a neutral scene and reports what was clicked. Used by the
+// drawing thread; scenes are made by any thread.
 #pragma once
 
 #include <imgui.h>
@@ -15,35 +16,36 @@
 
 namespace ipex_studio {
 
-// A node's difference from the graph it is compared with. Drawn as a sign, never as a colour alone.
+// A node's difference from the compared graph; drawn as a sign, never as a colour alone.
 enum class CanvasMark : std::uint8_t { kNone, kAdded, kRemoved, kChanged };
 
-// Coordinates are in pixels at 100 % zoom and scale 1. Strings are fit for display (see displayText).
+// A box with two lines of text. Coordinates are in pixels at 100 % zoom and scale 1; strings are fit for display (see
+// displayText()).
 struct CanvasNode {
   LayoutPoint corner;
   LayoutSize size;
   std::string title;
-  std::string facts;        // second line
-  std::string corner_text;  // at the right of the title: a time
+  std::string facts;        // text of the second line
+  std::string corner_text;  // text at the right of the title, such as a time
   KindGroup group = KindGroup::kOther;
-  std::int8_t tint = -1;  // colour of the strip: of Theme::kinds; -1: that of the group
+  std::int8_t tint = -1;  // colour of the strip, an index into Theme::kinds; -1: that of the group
   CanvasMark mark = CanvasMark::kNone;
-  float heat = 0;            // 0..1: length of the bar at the lower edge
-  bool heat_is_bad = false;  // the bar tells an error, not a time
-  bool hatched = false;      // left to the interpreter
-  bool folded = false;       // a module whose nodes are not shown
+  float heat = 0;            // length of the bar at the lower edge, 0..1
+  bool heat_is_bad = false;  // true: the bar shows an error, not a time
+  bool hatched = false;      // true: the node stays with the interpreter
+  bool folded = false;       // true: a module whose nodes are not shown
 };
 
 struct CanvasEdge {
   std::int32_t from = 0;
   std::int32_t to = 0;
-  std::string label;        // a shape
-  std::string long_label;   // with dtype and layout; drawn where there is room
-  std::string cost;         // non-empty: drawn thick with this text
-  std::int32_t value = -1;  // edges with the same one carry the same value
+  std::string label;        // short text: a shape
+  std::string long_label;   // text with dtype and layout, drawn where there is room
+  std::string cost;         // text of an edge that is drawn thick; empty: drawn as others
+  std::int32_t value = -1;  // number of the value; edges with equal ones carry the same value
 };
 
-// A box behind the nodes of an open module, and how much of it is its title.
+// Height of the title of a box behind the nodes of an open module.
 constexpr float kFrameHead = 15;
 struct CanvasFrame {
   LayoutPoint low;
@@ -52,14 +54,14 @@ struct CanvasFrame {
   std::int32_t module = -1;
 };
 
-// Maps each cell of a grid over the scene to the boxes that touch it.
+// Index over boxes: maps each cell of a grid over the scene to the boxes that touch it.
 class SpatialIndex {
  public:
   struct Box {
     float left, top, right, bottom;
   };
   void build(const std::vector<Box>& boxes, float width, float height);
-  // Ascending, unique indexes of boxes in cells that `view` touches.
+  // Finds the boxes in cells that `view` touches: ascending, unique indexes.
   void query(const Box& view, std::vector<std::int32_t>* found) const;
 
  private:
@@ -74,15 +76,16 @@ class SpatialIndex {
   std::vector<std::int32_t> items_;
 };
 
-// Immutable once finished; made off the drawing thread.
+// Nodes, edges and frames to draw. Immutable once finished, so threads can share it; made off the drawing thread.
 struct CanvasScene {
   std::vector<CanvasNode> nodes;
   std::vector<CanvasEdge> edges;
   std::vector<CanvasFrame> frames;
-  Layout layout;  // routes and points of the edges, and the size
+  Layout layout;  // routes and points of the edges, and the scene's size
   SpatialIndex node_index;
   SpatialIndex edge_index;
-  std::vector<std::int32_t> edges_of_begin;  // edges_of[edges_of_begin[n] .. edges_of_begin[n + 1]): edges at node n
+  // Beginnings of the nodes' edges: those of node n are edges_of[edges_of_begin[n] .. edges_of_begin[n + 1]).
+  std::vector<std::int32_t> edges_of_begin;
   std::vector<std::int32_t> edges_of;
 
   // Takes over a layout of exactly these nodes and edges, and builds the indexes.
@@ -97,7 +100,7 @@ struct CanvasResult {
   std::int32_t hovered = -1;         // node
   std::int32_t clicked_edge = -1;
   std::int32_t hovered_edge = -1;
-  std::int32_t clicked_frame = -1;  // its head
+  std::int32_t clicked_frame = -1;  // frame whose head was clicked
   bool clicked_ground = false;
 };
 
@@ -107,21 +110,21 @@ class GraphCanvas {
   CanvasResult draw(const char* id, ImVec2 size, const CanvasScene& scene, const std::vector<std::int32_t>& selected,
                     const Theme& theme, const Fonts& fonts, float scale);
 
-  // The following take effect with the next draw.
+  // Requests to the view take effect with the next draw.
   void requestFit() { request_ = Request::kFit; }
-  // The top of the graph, as large as lets what stands there be seen from side to side; never above 100 %.
+  // Shows the top of the graph, as large as possible with all of the top in view; never above 100 %.
   void requestStart() { request_ = Request::kStart; }
   void zoomTo(const std::vector<std::int32_t>& nodes) { zoom_to_ = nodes; }
-  // All edges that carry this value (CanvasEdge::value) stand out, with the nodes that read it; -1: none.
+  // Highlights all edges that carry this value (CanvasEdge::value) and the nodes that read it; -1: none.
   void trace(std::int32_t value) { traced_ = value; }
   std::int32_t traced() const { return traced_; }
   void reveal(const std::vector<std::int32_t>& nodes) { reveal_ = nodes; }
   // Moves the view by shares of its size.
   void pan(float right, float down) { pan_ = {pan_.x + right, pan_.y + down}; }
-  // A point of the scene moved: keep it where it is on the screen.
+  // Keeps a point of the scene that moved where it is on the screen.
   void follow(LayoutPoint from, LayoutPoint to);
 
-  // Two canvases over one layout share their view.
+  // Takes over the view of another canvas over the same layout.
   void lookLike(const GraphCanvas& other) {
     centre_ = other.centre_;
     start_ = other.start_;
@@ -136,7 +139,7 @@ class GraphCanvas {
   float zoom() const { return zoom_; }
   void setZoom(float zoom);
   LayoutPoint centre() const { return centre_; }
-  // Counts of the last draw, for tests and for the frame budget.
+  // Numbers of things in the last draw, for tests and for the frame budget.
   struct Drawn {
     std::int32_t nodes = 0;
     std::int32_t edges = 0;
@@ -168,18 +171,18 @@ class GraphCanvas {
   std::int32_t nodeAt(const View& view, ImVec2 mouse);
   std::int32_t edgeAt(const View& view, ImVec2 mouse);
 
-  LayoutPoint centre_;  // of the view, in the scene
-  LayoutPoint start_;   // where requestStart() put it
+  LayoutPoint centre_;  // middle of the view, in the scene
+  LayoutPoint start_;   // middle of the view as requestStart() put it
   float start_zoom_ = 1;
   float zoom_ = 1;
   Request request_ = Request::kStart;
-  LayoutPoint pan_;  // shares of the view, not applied yet
+  LayoutPoint pan_;  // movement in shares of the view, not applied yet
   std::vector<std::int32_t> reveal_;
   std::vector<std::int32_t> zoom_to_;
   std::int32_t traced_ = -1;
-  std::int32_t frame_at_ = -1;                  // whose head is under the mouse
-  std::vector<SpatialIndex::Box> frame_boxes_;  // open modules as drawn
-  std::vector<SpatialIndex::Box> texts_taken_;  // where edges cannot be labelled
+  std::int32_t frame_at_ = -1;                  // frame whose head is under the mouse; -1: none
+  std::vector<SpatialIndex::Box> frame_boxes_;  // boxes of open modules as drawn
+  std::vector<SpatialIndex::Box> texts_taken_;  // boxes where edges cannot be labelled
   Drawn drawn_;
   std::vector<std::int32_t> visible_nodes_;
   std::vector<std::int32_t> visible_edges_;

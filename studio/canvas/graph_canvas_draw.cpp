@@ -15,13 +15,13 @@ constexpr float kHatchStep = 9;
 // Nodes lower than this on the screen are drawn as cells of a raster, however many there are.
 constexpr float kFarHeight = 2.5F;
 constexpr float kFarCell = 3;
-// Edges shorter than this on the screen say nothing.
+// Edges shorter than this on the screen are not drawn.
 constexpr float kShortEdge = 3;
 constexpr float kDash = 5;
-// Curves cost many vertices: beyond so many visible edges, lines.
+// Most visible edges that are drawn as curves, which cost many vertices; more are drawn as lines.
 constexpr std::size_t kMaxCurves = 4000;
 
-// Diagonal lines inside a box, cut at its sides.
+// Draws diagonal lines inside a box, cut at its sides.
 void drawHatch(ImDrawList* list, ImVec2 low, ImVec2 high, float step, ImU32 color) {
   const float height = high.y - low.y;
   for (float x = low.x - height + step; x < high.x; x += step) {
@@ -118,7 +118,7 @@ void GraphCanvas::drawNodes(const View& view, const std::vector<std::int32_t>& s
   }
 }
 
-// One small box per cell of a raster that holds any node, in the colour of the first one or of the selection.
+// Draws a small box per cell of a raster that holds any node, in the colour of the first one or of the selection.
 void GraphCanvas::drawFarNodes(const View& view, const std::vector<std::int32_t>& selected) {
   const float cell = kFarCell * view.scale;
   const auto columns = static_cast<std::size_t>(view.size.x / cell) + 1;
@@ -199,7 +199,7 @@ void GraphCanvas::drawNode(const View& view, std::int32_t n, bool selected, bool
   drawNodeTexts(view, node, low, high, zoom);
 }
 
-// A stub at both ends, with the name of the other end where there is room.
+// Draws a stub at both ends of an edge, with the name of the other end where there is room.
 void GraphCanvas::drawPortal(const View& view, std::int32_t e, ImU32 color, float thickness) {
   const CanvasNode& from = view.scene.nodes[view.scene.edges[e].from];
   const CanvasNode& to = view.scene.nodes[view.scene.edges[e].to];
@@ -319,7 +319,7 @@ void GraphCanvas::drawEdgeLabels(const View& view) {
       if (edge.cost.empty() == costs || route.count < 2) continue;
       const LayoutPoint& first = view.scene.layout.points[route.begin];
       const LayoutPoint& second = view.scene.layout.points[route.begin + 1];
-      // Beside the first stretch, in the gap below the node that makes the value.
+      // The label stands beside the first stretch, in the gap below the node that makes the value.
       const CanvasNode& from = view.scene.nodes[edge.from];
       const float gap = std::min(second.y, from.corner.y + from.size.height + 34) - first.y;
       const bool steep = std::abs(second.x - first.x) <= 40;
@@ -332,7 +332,7 @@ void GraphCanvas::drawEdgeLabels(const View& view) {
         const bool right = costs || (isFree(at, size.x) && freeOfEdges(e, at, size.x));
         if (!right) at.x = view.x(beside) - 8 * view.zoom - size.x;
         if (!right && (!isFree(at, size.x) || !freeOfEdges(e, at, size.x))) continue;
-        // Above the border of the module it is in.
+        // The label is drawn over the border of the module it is in.
         view.list->AddRectFilled({at.x - 3, at.y}, {at.x + size.x + 3, at.y + size.y},
                                  behind({at.x + size.x / 2, at.y + size.y / 2}), 3);
         drawFittedText(view.list, font, pixels, at, size.x + 1, costs ? view.theme.warning : view.theme.dim, *text);
@@ -344,7 +344,7 @@ void GraphCanvas::drawEdgeLabels(const View& view) {
   }
 }
 
-// Open modules: a quiet box behind their nodes, whose head folds them.
+// Draws open modules: a quiet box behind their nodes, whose head folds them.
 void GraphCanvas::drawFrames(const View& view, ImVec2 mouse, bool hovered) {
   frame_at_ = -1;
   frame_boxes_.clear();

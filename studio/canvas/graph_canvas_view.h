@@ -10,9 +10,9 @@ struct GraphCanvas::View {
   const Theme& theme;
   const Fonts& fonts;
   ImDrawList* list;
-  ImVec2 origin;  // upper left corner on the screen
+  ImVec2 origin;  // upper left corner of the view on the screen
   ImVec2 size;
-  float scale;  // of the interface
+  float scale;  // scale of the interface
   float zoom;   // screen pixels per scene pixel
   LayoutPoint centre;
 
@@ -31,13 +31,13 @@ struct GraphCanvas::View {
     return node.tint >= 0 ? theme.kinds[static_cast<std::size_t>(node.tint) % theme.kinds.size()]
                           : theme.kind(node.group);
   }
-  // Zoom as the eye sees it, whatever the interface's scale.
+  // Zoom without the interface's scale.
   float detail() const { return zoom / scale; }
 };
 
 // Levels of detail, by View::detail().
-constexpr float kFullDetail = 0.62F;   // both lines of text, labels on edges, rounded corners
-constexpr float kTitleDetail = 0.38F;  // titles, curves
-// Below: filled boxes and straight lines.
+constexpr float kFullDetail = 0.62F;   // least detail with both lines of text, labels on edges, rounded corners
+constexpr float kTitleDetail = 0.38F;  // least detail with titles and curves
+// Below that, filled boxes and straight lines are drawn.
 
 }  // namespace ipex_studio

@@ -38,17 +38,17 @@ constexpr float kMargin = 24;
 // Smallest distance of an edge's end from a node's side.
 constexpr float kPortInset = 14;
 constexpr float kPortStep = 26;
-// Dummies per node that may be spent on long edges.
+// Most dummies per node that long edges get.
 constexpr std::int64_t kDummiesPerNode = 4;
 constexpr std::int64_t kDummiesAlways = 1000;
 constexpr int kTightenPasses = 8;
 constexpr std::size_t kMaxDragged = 96;
-// Work budget for reducing crossings, see orderLayers; graphs with fewer nodes than kFewNodes get the budget of that
-// many.
+// Budget of work for reducing crossings, see orderLayers(); graphs with fewer than kFewNodes nodes get the budget of
+// that many.
 constexpr std::int64_t kWorkPerNode = 1500;
 constexpr std::int32_t kFewNodes = 1500;
 
-// One input edge on its way: turned so that from < to; the dummies it got.
+// An input edge, turned so that from < to, and the dummies it got.
 struct Wire {
   std::int32_t from = -1;
   std::int32_t to = -1;
@@ -71,8 +71,8 @@ std::vector<Wire> wiresOf(const LayoutGraph& graph) {
   return wires;
 }
 
-// Moves nodes, each with what its edges drag along, towards the side where more edges get shorter: what network simplex
-// does exactly, with a bound on every step.
+// Moves nodes, each with the nodes that its edges drag along, towards the side where more edges get shorter: what
+// network simplex does exactly, with a bound on every step.
 class Tightener {
  public:
   Tightener(const Adjacency& up, const Adjacency& down, std::vector<std::int32_t>* layer)
@@ -90,7 +90,7 @@ class Tightener {
     }
   }
 
-  // Once more through all nodes: what may stand lower (sign 1) or higher at no cost does.
+  // Goes through all nodes once more and moves those lower (sign 1) or higher (-1) that may stand there at no cost.
   void settle(std::int32_t sign, const std::atomic<bool>* cancel) {
     const auto nodes = static_cast<std::int32_t>(layer_.size());
     for (std::int32_t i = 0; i < nodes && !stopped(cancel); ++i) {
@@ -99,7 +99,8 @@ class Tightener {
   }
 
  private:
-  // Downwards with sign 1: `ahead` are the edges that get shorter, `behind` those that get longer.
+  // Moves a node, with what its edges drag along, downwards (sign 1) or upwards (-1). `ahead`: edges that get
+  // shorter; `behind`: edges that get longer.
   bool shift(std::int32_t seed, const Adjacency& ahead, const Adjacency& behind, std::int32_t sign,
              std::int32_t least_gain = 1) {
     ++stamp_;
@@ -144,10 +145,10 @@ class Tightener {
 // do.
 struct Layering {
   bool from_sinks = false;
-  std::int32_t settle = 0;  // where nodes go that may stand higher or lower at no cost: 1 down, -1 up, 0 nowhere
+  std::int32_t settle = 0;  // direction of nodes that may stand higher or lower at no cost: 1 down, -1 up, 0 none
 };
 
-// Layers begin at 0.
+// Layer of each node, from 0 on.
 std::vector<std::int32_t> assignLayers(std::int32_t nodes, const std::vector<Wire>& wires, Layering how,
                                        const std::atomic<bool>* cancel) {
   std::vector<LayoutEdge> edges;
@@ -174,7 +175,7 @@ std::vector<std::int32_t> assignLayers(std::int32_t nodes, const std::vector<Wir
   return layer;
 }
 
-// Short edges get their dummies first; edges over the budget or the span become portals.
+// Gives short edges their dummies first; edges over the budget or the span become portals.
 std::int32_t spendDummies(const std::vector<std::int32_t>& layer, std::int32_t portal_span, std::vector<Wire>* wires) {
   const auto nodes = static_cast<std::int32_t>(layer.size());
   std::vector<std::int32_t> by_span;
@@ -226,8 +227,8 @@ LayeredGraph layeredGraph(const LayoutGraph& graph, std::vector<std::int32_t> la
   return layered;
 }
 
-// Layers and orders. While there is work left to spend other layerings of the same length are tried; the one with the fewest crossings is
-// kept, the first where it makes no difference.
+// Finds layers and orders. While budget is left other layerings of the same length are tried; the one with the fewest
+// crossings is kept, of equal ones the first.
 LayeredGraph bestLayers(const LayoutGraph& graph, const LayoutOptions& options, std::vector<Wire>* wires,
                         const std::atomic<bool>* cancel) {
   constexpr Layering kLayerings[] = {{false, 0}, {true, 0}, {false, 1}, {false, -1}, {true, -1}};
@@ -247,7 +248,7 @@ LayeredGraph bestLayers(const LayoutGraph& graph, const LayoutOptions& options, 
     const auto portals = [](const std::vector<Wire>& all) {
       return std::count_if(all.begin(), all.end(), [](const Wire& wire) { return !wire.routed; });
     };
-    // An edge that became a portal crosses nothing, and nothing is gained by that.
+    // A portal crosses nothing, so a layering with more of them is no better.
     if (fewest >= 0 && (crossings >= fewest || portals(tried) > portals(best_wires))) continue;
     fewest = crossings;
     best = std::move(layered);
@@ -276,7 +277,7 @@ std::vector<LayerBand> stackLayers(const LayoutGraph& graph, const LayeredGraph&
   return bands;
 }
 
-// Ends of a node's edges, spread along its side in the order of where they go to. The edge to a neighbour straight
+// Ends of a node's edges, spread along its side in the order of their other ends. The edge to a neighbour straight
 // above or below keeps the middle, so that it stays straight.
 class Ports {
  public:
@@ -327,7 +328,8 @@ void routeWire(const LayoutGraph& graph, const LayeredGraph& layered, const std:
   const std::int32_t below = between > 0 ? wire.first_dummy : wire.to;
   const std::int32_t above = between > 0 ? wire.first_dummy + between - 1 : wire.from;
   route->begin = static_cast<std::int32_t>(layout->points.size());
-  // Straight through what is left of the nodes' own layers: a slanted line would meet what stands beside lower nodes.
+  // The edge goes straight through the rest of the nodes' own layers: a slanted line would meet lower nodes beside
+  // it.
   const float start = ports.lower(wire.from, below);
   const LayerBand& from = bands[layered.layer[wire.from]];
   appendPoint(layout, route->begin, {start, layout->corners[wire.from].y + graph.nodes[wire.from].height});

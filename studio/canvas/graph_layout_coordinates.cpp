@@ -25,7 +25,7 @@ class Placement {
   Placement(const LayeredGraph& graph, float gap, const std::atomic<bool>* cancel)
       : graph_(graph), gap_(gap), cancel_(cancel) {}
 
-  // Type 1 conflicts: an edge between nodes that crosses an edge between dummies gives way.
+  // Marks conflicts of type 1: an edge between nodes that crosses an edge between dummies gives way.
   void markConflicts();
   std::vector<float> place(Direction direction);
 
@@ -43,11 +43,11 @@ class Placement {
   const LayeredGraph& graph_;
   const float gap_;
   const std::atomic<bool>* const cancel_;
-  std::vector<bool> conflict_;  // per entry of graph_.up.targets
+  std::vector<bool> conflict_;  // for each entry of graph_.up.targets: true if it gives way
   std::vector<std::int32_t> root_;
   std::vector<std::int32_t> align_;
-  Adjacency after_;                      // blocks right of a block; entries are vertices at its right
-  std::vector<std::int32_t> before_of_;  // for each entry of after_: the vertex at the left
+  Adjacency after_;                      // blocks at the right of a block, by their vertices there
+  std::vector<std::int32_t> before_of_;  // for each entry of after_: the vertex at its left
   std::vector<float> x_;
 };
 
@@ -120,7 +120,7 @@ void Placement::align(Direction direction) {
   }
 }
 
-// Kahn's order of the blocks from left to right; false when there is a circle, which correct alignments do not have.
+// Sorts the blocks from left to right (Kahn). False for a circle, which correct alignments do not have.
 bool Placement::sortBlocks(std::vector<std::int32_t>* topological) {
   const std::int32_t size = graph_.size();
   std::vector<std::int32_t> incoming(static_cast<std::size_t>(size), 0);
@@ -159,7 +159,8 @@ bool Placement::sortBlocks(std::vector<std::int32_t>* topological) {
   return static_cast<std::int32_t>(topological->size()) == blocks;
 }
 
-// First as far to one side as the neighbours allow, then back towards them, so that no block is stretched away.
+// Pushes blocks as far to one side as their neighbours allow, then back towards these, so that no block is stretched
+// away.
 std::vector<float> Placement::pushTogether(const std::vector<std::int32_t>& topological, bool leftmost) const {
   std::vector<float> x(static_cast<std::size_t>(graph_.size()), leftmost ? 0 : kUnset);
   if (leftmost) {
@@ -199,7 +200,7 @@ std::vector<float> Placement::pushTogether(const std::vector<std::int32_t>& topo
 void Placement::compact(Direction direction) {
   std::vector<std::int32_t> topological;
   if (!sortBlocks(&topological)) {
-    // Without blocks every vertex stands alone and the order within layers is the only constraint.
+    // If there are no blocks every vertex is one, and only the order within layers binds.
     for (std::int32_t v = 0; v < graph_.size(); ++v) root_[v] = align_[v] = v;
     sortBlocks(&topological);
   }

@@ -12,10 +12,10 @@ namespace ipex_studio::layout_internal {
 namespace {
 
 constexpr int kMaxLeftOut = 24;
-// Cost of a vertex or edge per test, in units of `work`.
+// Cost of one test per vertex or edge, in units of `work`.
 constexpr std::int64_t kTestCost = 120;
 
-// Vertices with one edge on each side stand for the edge between those around them; parallel ones are one edge.
+// The graph without vertices that have one edge on each side: those are part of an edge. Parallel edges are one.
 class Contracted {
  public:
   explicit Contracted(const LayeredGraph& layered) : layered_(layered), number_(layered.layer.size(), -1) {
@@ -51,7 +51,7 @@ class Contracted {
 
   std::int64_t cost() const { return kTestCost * static_cast<std::int64_t>(vertex_.size() + edges_.size()); }
 
-  // False where too much is in the way.
+  // Finds an embedding; false if too many edges are in the way.
   bool embed(std::int64_t* work, const std::atomic<bool>* cancel) {
     for (int tries = 0; tries <= kMaxLeftOut && !stopped(cancel); ++tries) {
       *work -= cost();
@@ -63,7 +63,7 @@ class Contracted {
     return false;
   }
 
-  // Vertices of the layered graph, left ones first where neither is above the other.
+  // Vertices of the layered graph, those at the left first where neither is above the other.
   std::vector<std::int32_t> leftFirst() const {
     std::vector<std::int32_t> missing(static_cast<std::size_t>(sink_) + 1, 0);
     for (std::size_t e = 0; e < edges_.size(); ++e) missing[edges_[e].to] += left_out_[e] ? 0 : 1;
@@ -108,12 +108,12 @@ class Contracted {
   struct Chain {
     std::int32_t from = 0;
     std::int32_t to = 0;
-    std::int32_t head = -1;  // of the layered graph
+    std::int32_t head = -1;  // first vertex of the chain, in the layered graph
   };
 
   struct Visit {
     std::int32_t v = 0;
-    std::int32_t first = 0;  // of the edges around it
+    std::int32_t first = 0;  // first of the edges around it
     std::int32_t seen = 0;
   };
 
@@ -124,7 +124,8 @@ class Contracted {
     for (std::int32_t v = head; isInner(v); v = below(v)) to->push_back(v);
   }
 
-  // An edge to the sink can go at no cost, one from the source would leave the search without a way to what is behind it.
+  // The conflicting edge that costs least. One to the sink costs nothing; one from the source would leave the search
+  // without a way behind it.
   std::int32_t leastOf(const std::vector<std::int32_t>& conflict) const {
     const auto loss = [&](std::int32_t e) {
       if (edges_[e].from == source_) return edges_[e].to == sink_ ? 1 << 30 : 1 << 29;
@@ -146,12 +147,12 @@ class Contracted {
   }
 
   const LayeredGraph& layered_;
-  std::vector<std::int32_t> number_;  // of vertices of the layered graph
+  std::vector<std::int32_t> number_;  // number here of each vertex of the layered graph
   std::vector<std::int32_t> vertex_;
   std::int32_t source_ = 0;
   std::int32_t sink_ = 0;
   std::vector<LayoutEdge> edges_;
-  std::vector<std::vector<std::int32_t>> heads_;  // first vertices of the chains an edge stands for
+  std::vector<std::vector<std::int32_t>> heads_;  // for each edge: first vertices of the chains that it stands for
   std::vector<bool> left_out_;
   Adjacency around_;
 };

@@ -21,9 +21,9 @@ struct Adjacency {
 struct LayeredGraph {
   std::int32_t nodes = 0;
   std::vector<std::int32_t> layer;
-  std::vector<std::int32_t> rank;  // tie-break: the node's order; a dummy has that of its source
+  std::vector<std::int32_t> rank;  // order between equal ones: that of the nodes; a dummy has its source's
   std::vector<float> width;
-  Adjacency up;  // sorted by position once ordering is done
+  Adjacency up;  // neighbours above, sorted by position once ordering is done
   Adjacency down;
   std::vector<std::vector<std::int32_t>> order;
   std::vector<std::int32_t> position;
@@ -39,31 +39,33 @@ inline bool stopped(const std::atomic<bool>* cancel) {
 // Both directions of `edges` (from, to) over `vertices` vertices.
 Adjacency adjacencyOf(std::int32_t vertices, const std::vector<LayoutEdge>& edges, bool downwards);
 
-// Fills `order` and `position` and returns the number of crossings, the fewest that were found. Takes from `work` what it
-// spent, about one unit a nanosecond but counted, so that the same graph always comes out the same; where nothing is left
-// it still does the least.
+// Fills `order` and `position` for the fewest crossings found, and returns their number. Subtracts the spent work
+// from `work`, about a unit a nanosecond but counted, so that a graph always gets the same order; with no work left
+// the least is done.
 std::int64_t orderLayers(LayeredGraph* graph, std::int64_t* work, const std::atomic<bool>* cancel);
 
-// Vertices of one layer after the other, each the neighbour of the one before.
+// Vertices of successive layers, each a neighbour of the one before.
 using LayeredPath = std::vector<std::int32_t>;
 
-// All vertices alone and all chains of vertices with one neighbour above and one below, with and without what they end at.
+// All single vertices, and all chains of vertices with one neighbour above and one below, with and without the
+// vertices at their ends.
 std::vector<LayeredPath> pathsOf(const LayeredGraph& graph);
 
 // Choice among paths with equally few crossings.
 enum class Ties { kStay, kLeft, kRight };
 
-// Each path with a crossing goes where it crosses least, the others being where they are. Returns how many crossings that saved.
+// Moves each path with a crossing to where it crosses least while the others stay. Returns the number of crossings
+// saved.
 std::int64_t reinsertPaths(LayeredGraph* graph, const std::vector<LayeredPath>& paths, Ties ties, std::int64_t* work,
                            const std::atomic<bool>* cancel);
 
-// Edges around each vertex, clockwise in a planar drawing of all that are not `left_out`; no edge twice. Where there is no
-// such drawing: some edges of which one is in the way.
+// Edges around each vertex, clockwise in a planar drawing without the edges `left_out`; of parallel ones only one. If
+// there is no such drawing, some edges of which one is in the way instead.
 std::vector<std::int32_t> embedInPlane(std::int32_t vertices, const std::vector<LayoutEdge>& edges,
                                        const std::vector<bool>& left_out, Adjacency* around);
 
-// Fills `order` and `position` as in a planar drawing of the graph without the paths `left_out`, which come last in their
-// layers. False, and nothing done, where more would have to be left out than is worth it.
+// Fills `order` and `position` as in a planar drawing without the paths `left_out`, which come last in their layers.
+// False, and nothing is changed, if more would have to be left out than is worth it.
 bool orderByEmbedding(LayeredGraph* graph, std::int64_t* work, std::vector<LayeredPath>* left_out,
                       const std::atomic<bool>* cancel);
 

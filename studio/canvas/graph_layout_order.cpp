@@ -8,15 +8,15 @@
 namespace ipex_studio::layout_internal {
 namespace {
 
-// Sweeps down and up, with an end when so many in a row brought nothing or what may be spent is spent.
+// Most sweeps down and up; they end early after some without success, or without budget.
 constexpr int kMaxSweeps = 24;
 constexpr int kMinSweeps = 4;
 constexpr int kIdleSweeps = 3;
-constexpr int kMaxExchanges = 4;  // rounds of exchanging neighbours per sweep
-// Rounds of putting paths elsewhere, and how many in a row may bring nothing.
+constexpr int kMaxExchanges = 4;  // most rounds of exchanging neighbours per sweep
+// Most rounds of putting paths elsewhere, and most of them in a row without success.
 constexpr int kMaxRounds = 16;
 constexpr int kIdleRounds = 5;
-// Cost of a vertex, in units of `work`: the preparation of all starts, and one sweep.
+// Cost per vertex, in units of `work`: of preparing all starts, and of one sweep.
 constexpr std::int64_t kPrepareCost = 300;
 constexpr std::int64_t kSweepCost = 100;
 
@@ -24,8 +24,8 @@ void updatePositions(LayeredGraph* graph, const std::vector<std::int32_t>& layer
   for (std::size_t i = 0; i < layer.size(); ++i) graph->position[layer[i]] = static_cast<std::int32_t>(i);
 }
 
-// Sorts one layer by the mean position of its neighbours above (or below). A vertex without neighbours there keeps its
-// place, and the others are sorted around it.
+// Sorts a layer by the mean position of its vertices' neighbours above (or below). Vertices without any keep their
+// places.
 void sortLayer(LayeredGraph* graph, std::vector<std::int32_t>* layer, const Adjacency& neighbours,
                std::vector<float>* weight) {
   if (layer->size() < 2) return;
@@ -74,15 +74,15 @@ void sortNeighboursOf(LayeredGraph* graph, const std::vector<std::int32_t>& laye
   }
 }
 
-// layer[i] and its right neighbour change places.
+// Exchanges layer[i] and its right neighbour.
 void exchange(LayeredGraph* graph, std::vector<std::int32_t>* layer, std::size_t i) {
   std::swap((*layer)[i], (*layer)[i + 1]);
   graph->position[(*layer)[i]] = static_cast<std::int32_t>(i);
   graph->position[(*layer)[i + 1]] = static_cast<std::int32_t>(i) + 1;
 }
 
-// Neighbours in a layer change places where that saves crossings (Gansner et al., "A Technique for Drawing Directed
-// Graphs", 1993). Every second sweep also where it costs none, which leads out of dead ends.
+// Exchanges neighbours in a layer where that saves crossings (Gansner et al., "A Technique for Drawing Directed
+// Graphs", 1993); in every second sweep also where it costs none, which leads out of dead ends.
 void exchangeNeighbours(LayeredGraph* graph, bool also_equal, const std::atomic<bool>* cancel) {
   for (int round = 0; round < kMaxExchanges; ++round) {
     bool better = false;
@@ -143,8 +143,8 @@ std::int64_t countCrossings(const LayeredGraph& graph, const std::atomic<bool>* 
 // Order of the vertices before the first sweep: the reading order of the graph, by branches, and their mirror images.
 enum class Start { kReading, kBranches, kReadingMirrored, kBranchesUpwards };
 
-// Each vertex as soon as all those before it were visited, the latest first, those of lowest `key` before others: one
-// branch after the other.
+// An order of the vertices that takes a branch after the other: each vertex follows as soon as all before it were
+// visited, the latest first, those of lowest `key` before others.
 std::vector<std::int32_t> byBranches(const LayeredGraph& graph, bool upwards, const std::vector<std::int32_t>& key) {
   const Adjacency& behind = upwards ? graph.down : graph.up;
   const Adjacency& ahead = upwards ? graph.up : graph.down;
@@ -174,8 +174,8 @@ std::vector<std::int32_t> byBranches(const LayeredGraph& graph, bool upwards, co
   return visited;
 }
 
-// Once against the direction and then along it: what joins soon stands together where it parts, so there are no crossings
-// where branches only part and join again.
+// Goes once against the direction and then along it, so that branches that join soon stand together where they part.
+// There are no crossings where branches only part and join again.
 std::vector<std::int32_t> byBranches(const LayeredGraph& graph, bool upwards) {
   const std::vector<std::int32_t> first = byBranches(graph, !upwards, graph.rank);
   std::vector<std::int32_t> key(first.size());
@@ -202,7 +202,7 @@ void initialOrder(LayeredGraph* graph, Start start) {
   for (const auto& layer : graph->order) updatePositions(graph, layer);
 }
 
-// Connected components, numbered in the order of their first vertices.
+// Connected components of the graph, numbered in the order of their first vertices.
 struct Components {
   std::int32_t count = 0;
   std::vector<std::int32_t> of;
@@ -233,7 +233,7 @@ Components componentsOf(const LayeredGraph& graph) {
   return components;
 }
 
-// Side by side, in no other order within themselves.
+// Puts components side by side, without changing the order within them.
 void separate(LayeredGraph* graph, const Components& components) {
   if (components.count < 2) return;
   for (auto& layer : graph->order) {
@@ -252,10 +252,10 @@ void sortNeighbours(const LayeredGraph& graph, Adjacency* adjacency) {
 
 struct BestOrder {
   std::vector<std::vector<std::int32_t>> order;
-  std::int64_t crossings = -1;  // negative: none yet
+  std::int64_t crossings = -1;  // number of crossings; negative: no order yet
 };
 
-// The best of sweeps down and up.
+// The best order found by sweeps down and up.
 BestOrder sweep(LayeredGraph* graph, const Components& components, bool upwards_first, std::int64_t* work,
                 const std::atomic<bool>* cancel) {
   BestOrder best;
@@ -289,8 +289,8 @@ void restore(LayeredGraph* graph, const BestOrder& best) {
   for (const auto& layer : graph->order) updatePositions(graph, layer);
 }
 
-// Puts paths elsewhere as long as that saves crossings. Every second round also where it saves none, to the left and to
-// the right in turn, which leads out of dead ends.
+// Puts paths elsewhere as long as that saves crossings; in every second round also where it saves none, in turn to
+// the left and to the right, which leads out of dead ends.
 void putPathsElsewhere(LayeredGraph* graph, const std::vector<LayeredPath>& paths, std::int64_t* work,
                        const std::atomic<bool>* cancel, BestOrder* best) {
   restore(graph, *best);
@@ -304,7 +304,7 @@ void putPathsElsewhere(LayeredGraph* graph, const std::vector<LayeredPath>& path
   best->order = graph->order;
 }
 
-// Leaves `best` as it is where a planar drawing leads to no better one.
+// Tries a planar drawing; `best` stays if that leads to no better order.
 void embed(LayeredGraph* graph, const Components& components, const std::vector<LayeredPath>& paths, std::int64_t* work,
            const std::atomic<bool>* cancel, BestOrder* best) {
   std::vector<LayeredPath> left_out;

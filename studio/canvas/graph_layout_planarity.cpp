@@ -151,7 +151,7 @@ class LeftRight {
     }
   }
 
-  // Everything behind `e` was visited.
+  // Ends the visit of `e`: everything behind it was visited.
   void finish(std::int32_t e) {
     nesting_[e] = 2 * lowest_[e] + (second_lowest_[e] < height_[from_[e]] ? 1 : 0);
     const std::int32_t parent = parent_[from_[e]];
@@ -190,7 +190,8 @@ class LeftRight {
     return std::min(lowest_[pair.left.low], lowest_[pair.right.low]);
   }
 
-  // The return edges of `e` among those of the edges before it from the same vertex.
+  // Joins the return edges of `e` with those of the edges before it from the same vertex. False if that is
+  // impossible.
   bool integrate(std::int32_t e) {
     const std::int32_t v = from_[e];
     if (lowest_[e] >= height_[v]) return true;
@@ -210,7 +211,7 @@ class LeftRight {
 
   bool addConstraints(std::int32_t e, std::int32_t parent) {
     ConflictPair merged;
-    do {  // the return edges of e on one side
+    do {  // All return edges of e go to one side.
       ConflictPair pair = pairs_.back();
       pairs_.pop_back();
       if (!pair.left.empty()) std::swap(pair.left, pair.right);
@@ -226,7 +227,7 @@ class LeftRight {
         ref_[pair.right.low] = lowest_edge_[parent];
       }
     } while (pairs_.size() > bottom_[e]);
-    // Those of the edges before it that reach less far on the other.
+    // Return edges of earlier edges that reach less far go to the other.
     while (!pairs_.empty() && (conflicting(pairs_.back().left, e) || conflicting(pairs_.back().right, e))) {
       ConflictPair pair = pairs_.back();
       pairs_.pop_back();
@@ -245,7 +246,7 @@ class LeftRight {
     return true;
   }
 
-  // Return edges that end where `e` begins are done with.
+  // Removes return edges that end where `e` begins.
   void removeReturnEdgesTo(std::int32_t e) {
     const std::int32_t u = from_[e];
     while (!pairs_.empty() && lowestOf(pairs_.back()) == height_[u]) {
@@ -270,7 +271,7 @@ class LeftRight {
     interval->low = kNone;
   }
 
-  // +1 or -1: the side of e, by the sides of those it depends on.
+  // Side of e, +1 or -1, from the sides that it depends on.
   std::int32_t sign(std::int32_t e) {
     std::vector<std::int32_t> chain{e};
     while (ref_[chain.back()] != kNone) chain.push_back(ref_[chain.back()]);
@@ -323,25 +324,25 @@ class LeftRight {
     }
   }
 
-  // Per edge.
+  // For each edge:
   std::vector<std::int32_t> from_;
   std::vector<std::int32_t> to_;
-  std::vector<std::int32_t> lowest_;  // height of the lowest return point
+  std::vector<std::int32_t> lowest_;  // height of its lowest return point
   std::vector<std::int32_t> second_lowest_;
   std::vector<std::int32_t> nesting_;
   std::vector<std::int32_t> ref_;  // the edge whose side this one's depends on
   std::vector<std::int32_t> side_;
   std::vector<std::int32_t> lowest_edge_;
-  std::vector<std::size_t> bottom_;  // pairs there were before the edge
-  // Per vertex.
+  std::vector<std::size_t> bottom_;  // number of pairs before the edge
+  // For each vertex:
   std::vector<std::int32_t> height_;
-  std::vector<std::int32_t> parent_;  // the tree edge to it
-  std::vector<std::int32_t> first_;   // of the half-edges around it
+  std::vector<std::int32_t> parent_;  // tree edge that leads to it
+  std::vector<std::int32_t> first_;   // first of the half-edges around it
   std::vector<std::int32_t> roots_;
-  Adjacency outs_;  // edges from each vertex as they nest
+  Adjacency outs_;  // edges from each vertex in the order of nesting
   std::vector<ConflictPair> pairs_;
   std::vector<std::int32_t> conflict_;
-  // Per half-edge, clockwise.
+  // For each half-edge, the next one clockwise.
   std::vector<std::int32_t> after_;
   std::vector<std::int32_t> before_;
 };

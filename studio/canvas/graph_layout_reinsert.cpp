@@ -50,7 +50,7 @@ class Reinserter {
       work_ -= 10 * static_cast<std::int64_t>(edges_.size());
       least.assign(edges_.size() + 1, std::numeric_limits<std::int32_t>::max());
       for (std::size_t i = edges_.size(); i-- > 0;) least[i] = std::min(least[i + 1], graph_.position[edges_[i].below]);
-      std::int32_t most = -1;  // of the ends of edges from vertices further left
+      std::int32_t most = -1;  // rightmost end of edges from vertices further left
       std::size_t end = 0;
       for (std::size_t begin = 0; begin < edges_.size(); begin = end) {
         while (end < edges_.size() && edges_[end].above == edges_[begin].above) ++end;
@@ -65,7 +65,7 @@ class Reinserter {
     }
   }
 
-  // Places without the path, in its layers and the two beside them.
+  // Numbers the positions without the path, in its layers and the two beside them.
   void leaveOut(const LayeredPath& path) {
     const std::int32_t first = graph_.layer[path.front()];
     const std::int32_t last = graph_.layer[path.back()];
@@ -80,7 +80,8 @@ class Reinserter {
     }
   }
 
-  // Edges between layer `l` and the next by places without the path, but for those of its vertices `above` and `below`.
+  // Collects edges between layer `l` and the next by positions without the path, except those of its vertices `above`
+  // and `below`.
   void takeEdges(std::int32_t l, std::int32_t above, std::int32_t below) {
     edges_.clear();
     if (l < 0 || l + 1 >= static_cast<std::int32_t>(graph_.order.size())) return;
@@ -94,7 +95,7 @@ class Reinserter {
     work_ -= 10 + 4 * static_cast<std::int64_t>(edges_.size());
   }
 
-  // Adds to cost[g] what an edge from gap g to the vertex at `fixed` in the layer on the other side crosses.
+  // Adds to cost[g] the crossings of an edge from gap g to the vertex at `fixed` in the layer on the other side.
   void addEdge(std::int32_t fixed, bool fixed_above, std::vector<std::int32_t>* cost) {
     step_.assign(cost->size() + 1, 0);
     std::int32_t crossings = 0;
@@ -115,7 +116,7 @@ class Reinserter {
     work_ -= 10 + static_cast<std::int64_t>(edges_.size() + cost->size());
   }
 
-  // The edges of `v` to one side but for those to `except`, from each gap of its layer.
+  // Crossings of the edges of `v` to one side, from each gap of its layer, except those to `except`.
   const std::vector<std::int32_t>& edgesCost(std::int32_t v, bool upwards, std::int32_t except) {
     const Adjacency& side = upwards ? graph_.up : graph_.down;
     fan_.assign(layerOf(v).size(), 0);
@@ -134,7 +135,8 @@ class Reinserter {
     return cells;
   }
 
-  // Returns the crossings saved. cost_[g]: the least for the path down to the layer in hand, if it stands in gap g there.
+  // Puts the path where it crosses least and returns the number of crossings saved. cost_[g]: least number for the
+  // path down to the current layer if it stands in gap g there.
   std::int64_t reinsert(const LayeredPath& path, Ties ties) {
     if (costOf(path) > work_) return 0;
     work_ -= costOf(path);
@@ -172,20 +174,20 @@ class Reinserter {
     return saved;
   }
 
-  // Takes cost_ from v's layer to w's, the next vertex of the path; from[h]: the gap before h. Returns the crossings of
-  // their edge where it is.
+  // Takes cost_ from v's layer to that of w, the next vertex of the path. from[h]: the gap before h. Returns the
+  // crossings of their edge where it is now.
   std::int64_t step(std::int32_t v, std::int32_t w, std::vector<std::int32_t>* from) {
     const auto rows = static_cast<std::int32_t>(layerOf(v).size());
     const auto columns = static_cast<std::int32_t>(layerOf(w).size());
     collectSides(v, w);
-    // row_[h]: what an edge from the present gap g to h crosses.
+    // row_[h]: crossings of an edge from the current gap g to h.
     row_.assign(static_cast<std::size_t>(columns) + 1, 0);
     for (const Edge& edge : edges_) row_[edge.below + 1] += parallel_;
     for (std::int32_t h = 1; h < columns; ++h) row_[h] += row_[h - 1];
     next_.assign(static_cast<std::size_t>(columns), std::numeric_limits<std::int32_t>::max());
     from->assign(static_cast<std::size_t>(columns), 0);
     std::int64_t now = 0;
-    std::size_t edge = 0;  // they are sorted by their upper ends
+    std::size_t edge = 0;  // edges are sorted by their upper ends
     for (std::int32_t g = 0; g < rows; ++g) {
       for (; edge < edges_.size() && edges_[edge].above < g; ++edge) {
         for (std::int32_t h = 0; h < columns; ++h) row_[h] += edges_[edge].below >= h ? parallel_ : -parallel_;
@@ -204,7 +206,8 @@ class Reinserter {
     return now;
   }
 
-  // The other edges of two vertices of the path that follow each other, by their other ends, and how often they are joined.
+  // Collects the other edges of two successive vertices of the path by their other ends, and counts how often these
+  // are joined.
   void collectSides(std::int32_t v, std::int32_t w) {
     side_below_.clear();
     side_above_.clear();
@@ -245,9 +248,9 @@ class Reinserter {
   LayeredGraph& graph_;
   std::int64_t& work_;
   const std::atomic<bool>* cancel_;
-  std::vector<std::int32_t> without_;  // positions without the path in hand
+  std::vector<std::int32_t> without_;  // positions without the current path
   std::vector<bool> crossed_;
-  std::vector<Edge> edges_;  // between two layers
+  std::vector<Edge> edges_;  // edges between two layers
   std::vector<std::vector<std::int32_t>> from_;
   std::vector<std::int32_t> cost_;
   std::vector<std::int32_t> next_;
@@ -271,7 +274,7 @@ std::vector<LayeredPath> pathsOf(const LayeredGraph& graph) {
       paths.push_back({v});
       continue;
     }
-    if (inner(above(v))) continue;  // no path begins here
+    if (inner(above(v))) continue;  // a path begins above
     LayeredPath whole{above(v), v};
     while (inner(whole.back())) whole.push_back(below(whole.back()));
     paths.emplace_back(whole.begin() + 1, whole.end() - 1);

@@ -12,7 +12,7 @@ constexpr std::size_t kMaxCarried = 4096;
 constexpr std::size_t kLongestScope = 400;
 constexpr std::int32_t kDeepestScope = 24;
 
-// Lists and tuples carry values; they are no steps. Edges go through them.
+// True for lists and tuples, which carry values through instead of computing; edges go through them.
 bool isCarrier(const GraphNode& node) {
   return node.kind == "prim::ListConstruct" || node.kind == "prim::TupleConstruct";
 }
@@ -21,8 +21,8 @@ const GraphValue* valueOf(const GraphSnapshot& graph, std::int32_t id) {
   return id >= 0 && static_cast<std::size_t>(id) < graph.values.size() ? &graph.values[id] : nullptr;
 }
 
-// A node's place among the slots before they are numbered: which frozen node it stands at, and which of the nodes that
-// stand there, counted from the last.
+// Place of a node among the slots before these are numbered: the frozen node it stands at, and its number among the
+// nodes there, counted from the last.
 struct Anchor {
   std::int32_t position = 0;
   std::int32_t from_last = 0;
@@ -60,10 +60,10 @@ class Uniter {
     return !isCarrier(node) && !isConversion(graph, node);
   }
 
-  // From the last node to the first, so that the users of a node are known.
+  // Anchors nodes from the last to the first, so that the users of a node are known.
   void anchorNodes(std::size_t g) {
     const GraphSnapshot& shown = graph(g);
-    // The first position that reads each value; lists and conversions stand where their readers do.
+    // First position that reads each value; lists and conversions count as their readers.
     std::vector<std::int32_t> read_at(shown.values.size(), positions_);
     count_.resize(static_cast<std::size_t>(positions_) + 1, 0);
     std::vector<std::int32_t> seen(count_.size(), 0);
@@ -87,7 +87,8 @@ class Uniter {
     }
   }
 
-  // The last origin before everything that reads the node, else the first origin, else where the next node stands.
+  // Position of a node: its last origin before everything that reads it, else the first origin, else that of the next
+  // node.
   std::int32_t choosePosition(const GraphNode& node, std::int32_t limit, std::int32_t next) const {
     std::int32_t first = -1;
     std::int32_t last = -1;
@@ -163,7 +164,7 @@ class Uniter {
       std::int32_t conversion;
     };
     std::vector<Open> open{{id, -1}};
-    // Values are defined before they are used, so this ends; the bound keeps hostile nesting short.
+    // Values are defined before they are used, so the loop ends; the bound keeps hostile nesting short.
     for (std::size_t next = 0; next < open.size() && next < kMaxCarried; ++next) {
       const Open at = open[next];
       if (valueOf(shown, at.value) == nullptr) continue;
@@ -184,7 +185,7 @@ class Uniter {
     if (pairs_.insert(pair).second) stage->edges.push_back(edge);
   }
 
-  // The first nodes of a block hang on the block's owner.
+  // Joins the first nodes of a block to the block's owner.
   void enterBlock(const GraphSnapshot& shown, std::int32_t n, UnionStage* stage) {
     const GraphNode& node = shown.nodes[n];
     if (node.parent < 0 || static_cast<std::size_t>(node.parent) >= shown.nodes.size()) return;
@@ -227,7 +228,7 @@ class Uniter {
       std::int32_t parent = -1;
       for (std::size_t p = 0; p < paths.size(); ++p) {
         const ModuleCount& count = counts[paths[p]];
-        // One module called several times is no group; one that holds no more than the module inside it says nothing.
+        // A module called several times is no group, and one with nothing beside an inner module says nothing.
         if (count.slots < 2 || !count.diverse) break;
         if (p + 1 < paths.size() && counts[paths[p + 1]].slots == count.slots) continue;
         const auto [known, fresh] = module_of_path.emplace(paths[p], static_cast<std::int32_t>(result_.modules.size()));
@@ -244,10 +245,10 @@ class Uniter {
   struct ModuleCount {
     std::int32_t slots = 0;
     std::int32_t kind = -1;
-    bool diverse = false;  // holds nodes of more than one kind
+    bool diverse = false;  // true: holds nodes of more than one kind
   };
 
-  // "a", "a.b", "a.b.c".
+  // All prefixes of a scope: "a", "a.b", "a.b.c".
   static std::vector<std::string> prefixesOf(const std::string& scope) {
     std::vector<std::string> paths;
     if (scope.empty()) return paths;
@@ -264,10 +265,10 @@ class Uniter {
   std::unordered_map<OriginId, std::int32_t> position_of_origin_;
   std::int32_t positions_ = 0;
   std::vector<std::vector<Anchor>> anchors_;
-  std::vector<std::int32_t> count_;  // slots per position
+  std::vector<std::int32_t> count_;  // number of slots of each position
   std::vector<std::int32_t> base_;   // first slot of each position
   std::vector<std::int32_t> slot_of_value_;
-  std::vector<std::int32_t> through_;  // node without a slot that makes the value
+  std::vector<std::int32_t> through_;  // for each value: the node without a slot that makes it; -1: none
   std::unordered_set<std::int64_t> pairs_;
 };
 
@@ -275,7 +276,7 @@ class Uniter {
 
 bool isConversion(const GraphSnapshot& graph, const GraphNode& node) {
   if (node.outputs.size() != 1 || kindGroup(node.kind) != KindGroup::kReorder) return false;
-  // A value without a producer has no edge to carry the reorder; then the reorder is a node like others.
+  // Without a producer there is no edge to carry the reorder, which is then a node like others.
   const auto carried = std::count_if(node.inputs.begin(), node.inputs.end(), [&](std::int32_t id) {
     const GraphValue* value = valueOf(graph, id);
     return value != nullptr && value->constant.empty() &&

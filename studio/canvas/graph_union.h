@@ -17,41 +17,41 @@ namespace ipex_studio {
 // A module of the model that holds at least two slots.
 struct UnionModule {
   std::string path;
-  std::int32_t parent = -1;  // index of the module around it; parents come first
-  std::int32_t depth = 0;    // 0: no other module around it
-  std::int32_t slots = 0;    // in it and in the modules inside it
+  std::int32_t parent = -1;  // index of the module around it, which comes first; -1: none
+  std::int32_t depth = 0;    // number of modules around it
+  std::int32_t slots = 0;    // number of slots in it and in the modules inside it
 };
 
-// One value on its way from the node that makes it to one that reads it, in slots.
+// A value on its way from the slot that makes it to one that reads it.
 struct UnionEdge {
   std::int32_t from = 0;
   std::int32_t to = 0;
-  std::int32_t value = -1;       // GraphSnapshot::values of that graph; -1: only order (into a block)
-  std::int32_t conversion = -1;  // node of that graph on the way that has no slot: a reorder, cast or quantization
+  std::int32_t value = -1;       // index into GraphSnapshot::values; -1: only order (into a block)
+  std::int32_t conversion = -1;  // node without a slot on the way: a reorder, cast or quantization; -1: none
 };
 
 struct UnionStage {
   static constexpr std::int32_t kAbsent = -1;
-  static constexpr std::int32_t kPort = -2;  // an input or output of the graph
+  static constexpr std::int32_t kPort = -2;  // stands for an input or output of the graph
 
-  std::vector<std::int32_t> slot_of_node;  // -1: not drawn (lists, tuples, conversions)
-  std::vector<std::int32_t> node_of_slot;  // a node, kAbsent or kPort
-  std::vector<UnionEdge> edges;            // in the order of the nodes that read
+  std::vector<std::int32_t> slot_of_node;  // slot of each node; -1: not drawn (lists, tuples, conversions)
+  std::vector<std::int32_t> node_of_slot;  // for each slot: a node, kAbsent or kPort
+  std::vector<UnionEdge> edges;            // edges in the order of the nodes that read
 };
 
 struct GraphUnion {
   std::int32_t slots = 0;
-  std::int32_t inputs = 0;         // slots 0 .. inputs-1
-  std::int32_t outputs = 0;        // the last slots
-  std::vector<UnionStage> stages;  // parallel to JobIndex::graphs
+  std::int32_t inputs = 0;         // number of inputs, which are the first slots
+  std::int32_t outputs = 0;        // number of outputs, which are the last slots
+  std::vector<UnionStage> stages;  // for each of JobIndex::graphs
   std::vector<UnionModule> modules;
-  std::vector<std::int32_t> module_of_slot;  // innermost; -1: none
+  std::vector<std::int32_t> module_of_slot;  // innermost module of each slot; -1: none
 };
 
-// Pure. Trusts neither ids nor strings of the records.
+// Unites the graphs of a job. Pure and thread-safe; the records' ids and strings are not trusted.
 GraphUnion uniteGraphs(const JobIndex& index);
 
-// True for nodes that only change how a value is stored: they are drawn on the edge that pays for them.
+// True for nodes that only change how a value is stored, which are drawn on the edge that pays for them.
 bool isConversion(const GraphSnapshot& graph, const GraphNode& node);
 
 }  // namespace ipex_studio

@@ -9,7 +9,7 @@
 namespace ipex_studio {
 namespace {
 
-// Items that are looked at for a way around; more are not worth the time.
+// Most items that the search for a way looks at.
 constexpr std::size_t kMaxWayItems = 256;
 
 bool contains(const std::vector<std::string>& sorted, const std::string& path) {
@@ -26,7 +26,7 @@ void eraseSorted(std::vector<std::string>* sorted, const std::string& path) {
   if (place != sorted->end() && *place == path) sorted->erase(place);
 }
 
-// An edge between items and one graph that has it. The first and the last are enough: what lies between changes little.
+// An edge between items, and the first and the last graph that have it; those between change little.
 struct ItemPair {
   std::int32_t from = 0;
   std::int32_t to = 0;
@@ -34,7 +34,7 @@ struct ItemPair {
   std::int32_t last_stage = 0;
 };
 
-// For each item the edges that leave it: targets of `list[begin[i]] .. list[begin[i + 1] - 1]`.
+// Edges that leave each item: those of item i lead to list[begin[i]] .. list[begin[i + 1] - 1].
 struct Successors {
   std::vector<std::int32_t> begin;
   std::vector<std::int32_t> list;
@@ -50,8 +50,9 @@ struct Successors {
   }
 };
 
-// Breadth first from `from` to `to` through items absent from a graph, with the edges as Successors has them. Gives the
-// edges of the way, empty when there is none. An edge straight from `from` to `to` does not count when `detour` is asked for.
+// Searches breadth first from `from` to `to` through items absent from a graph; `edges` as Successors has them.
+// Returns the edges of the way; empty if there is none. `detour`: an edge straight from `from` to `to` does not
+// count.
 template <class Edges>
 std::vector<std::int32_t> search(const std::vector<std::int32_t>& begin, const std::vector<std::int32_t>& list,
                                  const Edges& edges, const std::vector<bool>& present, std::int32_t from,
@@ -161,8 +162,8 @@ class Builder {
     pairs_.resize(kept);
   }
 
-  // Topological order, the earliest first where there is a choice. Folded modules may depend on each other both ways;
-  // the earliest of a circle then goes first.
+  // Sorts the items topologically, the earliest first where there is a choice. Folded modules may depend on each
+  // other both ways; the earliest of a circle then goes first.
   void sortItems() {
     const std::size_t count = result_.items.size();
     Successors successors;
@@ -218,7 +219,7 @@ class Builder {
     }
   }
 
-  // An edge that can go where its own graph has nothing needs no room of its own.
+  // Drops edges that can go where their own graphs have nothing, as they need no room.
   void keepEdges() {
     Successors successors;
     successors.build(result_.items.size(), pairs_);
@@ -237,7 +238,7 @@ class Builder {
   const GraphUnion& all_;
   const ModuleFold& fold_;
   UnionLayout result_;
-  std::vector<std::int32_t> outermost_;  // per module: the outermost closed one around it, or -1
+  std::vector<std::int32_t> outermost_;  // for each module: the outermost closed one around it; -1: none
   std::vector<ItemPair> pairs_;
 };
 
@@ -251,7 +252,7 @@ void ModuleFold::setClosed(const std::string& path, bool close) {
 std::int32_t defaultFoldDepth(const GraphUnion& all) {
   std::int32_t deepest = 0;
   for (const UnionModule& module : all.modules) deepest = std::max(deepest, module.depth + 1);
-  // Slots that are gone when modules of a depth are folded, and the modules that then stand for them.
+  // For each depth: slots hidden if modules of it are folded, and the modules that stand for them.
   std::vector<std::int32_t> hidden(static_cast<std::size_t>(deepest) + 1, 0);
   std::vector<std::int32_t> folded(static_cast<std::size_t>(deepest) + 1, 0);
   for (const UnionModule& module : all.modules) {

@@ -14,8 +14,8 @@ namespace ipex_studio {
 
 // The folded modules, by path, so that the fold outlives the graphs it was made for.
 struct ModuleFold {
-  std::vector<std::string> closed;  // sorted
-  std::vector<std::string> open;    // sorted; these stay open although the graph is large
+  std::vector<std::string> closed;  // paths of folded modules, sorted
+  std::vector<std::string> open;    // paths of modules that stay open although the graph is large, sorted
   bool operator==(const ModuleFold& other) const { return closed == other.closed && open == other.open; }
 
   void setClosed(const std::string& path, bool close);
@@ -23,15 +23,15 @@ struct ModuleFold {
 
 // A folded module, or a slot that is in none.
 struct UnionItem {
-  std::int32_t slot = -1;    // -1: a folded module
-  std::int32_t module = -1;  // the folded module; -1: a slot
+  std::int32_t slot = -1;    // index of the slot; -1: a folded module
+  std::int32_t module = -1;  // index of the folded module; -1: a slot
 };
 
 struct UnionLayout {
-  std::vector<UnionItem> items;            // in reading order
-  std::vector<std::int32_t> item_of_slot;  // every slot is in one
-  std::vector<bool> module_closed;         // also true inside closed ones
-  LayoutGraph graph;                       // nodes are the items; edges those that were given a way
+  std::vector<UnionItem> items;            // items in reading order
+  std::vector<std::int32_t> item_of_slot;  // item of each slot
+  std::vector<bool> module_closed;         // for each module: true if it is closed or inside a closed one
+  LayoutGraph graph;                       // graph of the items, with the edges that were given a way
   Layout layout;
   std::vector<std::int32_t> edges_from_begin;  // indexes of graph.edges by their source, see edges_from
   std::vector<std::int32_t> edges_from;
@@ -41,12 +41,13 @@ struct UnionLayout {
   bool cancelled() const { return layout.cancelled; }
 };
 
-// Fold of large graphs at first: modules of this depth and deeper are folded; beyond any depth if everything fits.
+// Depth at which a large graph is folded at first: modules of this depth and deeper are closed. Beyond any depth if
+// everything fits.
 std::int32_t defaultFoldDepth(const GraphUnion& all);
-// More items than these are not shown at first.
+// Most items shown at first.
 constexpr std::int32_t kMaxItemsAtFirst = 1500;
 
-// Sizes are asked for only once the items are known: of a slot, or of a folded module.
+// Sizes of slots and folded modules, asked for once the items are known.
 class ItemSizes {
  public:
   virtual ~ItemSizes() = default;
@@ -54,12 +55,12 @@ class ItemSizes {
   virtual LayoutSize moduleSize(std::int32_t module) const = 0;
 };
 
-// Pure and deterministic; `cancel` may be null.
+// Lays out the union. Pure, deterministic and thread-safe; `cancel` may be null.
 UnionLayout layoutUnion(const GraphUnion& all, const ModuleFold& fold, const ItemSizes& sizes,
                         const std::atomic<bool>* cancel);
 
-// Appends the way from one item to another in graph `stage` to `points`: along a laid-out edge, else through items that
-// this graph does not have. False: there is none, draw a portal.
+// Appends to `points` the way from one item to another in graph `stage`: along a laid-out edge, else through items
+// that this graph does not have. False if there is none; the edge is then drawn as a portal.
 bool findWay(const UnionLayout& placed, std::size_t stage, std::int32_t from, std::int32_t to,
              std::vector<LayoutPoint>* points);
 

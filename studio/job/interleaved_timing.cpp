@@ -6,7 +6,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr double kNoDifference = 0.004;  // of the latency, on either side
+constexpr double kNoDifference = 0.004;  // deviation from 1 of a ratio that is not worth reporting
 
 std::map<std::int32_t, std::vector<std::int64_t>> byTurn(const RoundSamples& samples) {
   std::map<std::int32_t, std::vector<std::int64_t>> rounds;

@@ -30,11 +30,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxDiagnostics = 4096;
-// Descriptors are first moved up here, so that none is overwritten before it was passed on.
+// Descriptors are first moved to this number and above, so that none is overwritten before it is passed on.
 constexpr int kScratchFd = 100;
 constexpr int kPassedFds = 4;
 
-// Everything the child needs, made before fork: between fork and exec nothing may be allocated.
+// Everything the child needs. Made before fork, since nothing may be allocated between fork and exec.
 struct ChildPlan {
   const char* program;
   char* const* arguments;
@@ -42,9 +42,9 @@ struct ChildPlan {
   const char* folder;
   int null_fd;
   int stderr_fd;
-  int passed[kPassedFds];  // become 3, 4, 5, 6; -1: none
-  int status_fd;           // errno of whatever failed; closed by exec
-  const Sandbox* sandbox;  // null: trusted
+  int passed[kPassedFds];  // descriptors 3, 4, 5 and 6 of the child; -1: none
+  int status_fd;           // receives the errno of a failure; closed by exec
+  const Sandbox* sandbox;  // null for a trusted model
   EngineLimits limits;
 };
 
@@ -100,7 +100,7 @@ bool passDescriptors(const ChildPlan& plan) {
   ::abort();
 }
 
-// The studio decides how threads wait: engines that run interleaved must not spin between their rounds.
+// Environment of the engine. Its threads must not spin long between rounds: engines take turns on the same cores.
 std::vector<std::string> engineEnvironment(const EngineStart& start) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -138,7 +138,7 @@ SandboxPolicy policyFor(const EngineStart& start) {
                      "/dev/zero"};
   const std::filesystem::path folder = std::filesystem::path(start.program).parent_path();
   policy.readable.push_back(folder.string());
-  // Installed as PREFIX/libexec/ipex-studio, it finds our libraries in PREFIX/lib.
+  // An engine installed in PREFIX/libexec/ipex-studio finds the project's libraries in PREFIX/lib.
   const std::filesystem::path prefix = folder.parent_path();
   if (prefix.filename() == "libexec") policy.readable.push_back((prefix.parent_path() / "lib").string());
   if (const char* paths = std::getenv("LD_LIBRARY_PATH"); paths != nullptr) {
@@ -285,7 +285,7 @@ std::optional<nlohmann::json> EngineProcess::take() {
   const std::string type = messageText(*message, "type");
   if (type == "progress") stage_ = messageText(*message, "stage", 200);
   if (type == "error") {
-    // A worker also tells how its engine died.
+    // A worker also reports the exit code of its engine.
     const auto code = static_cast<ExitCode>(messageInteger(*message, "code", 1, is_worker_ ? 255 : 6));
     throw Error(code, messageText(*message, "text", 4000));
   }

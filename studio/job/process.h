@@ -1,4 +1,4 @@
-// The engine process: started by fork and exec with limits and a sandbox, spoken to in frames, its death explained.
+// The engine process: starts it with limits and a sandbox, exchanges frames with it, and explains its death.
 #pragma once
 
 #include <sys/types.h>
@@ -51,32 +51,35 @@ class Cancellation {
 };
 
 struct EngineLimits {
-  std::int64_t memory_bytes = 0;  // address space; 0: none
-  std::int64_t file_bytes = 0;    // largest file written; 0: none
-  std::int64_t cpu_s = 0;         // CPU time; 0: none
-  double silence_s = 600;         // longest time without a message before the engine counts as hung
+  std::int64_t memory_bytes = 0;  // address space; 0: no limit
+  std::int64_t file_bytes = 0;    // largest file written; 0: no limit
+  std::int64_t cpu_s = 0;         // seconds of CPU time; 0: no limit
+  double silence_s = 600;         // seconds without a message after which the engine counts as hung
 };
 
 struct EngineStart {
-  std::string program;              // engineProgram(); unused with a worker
-  std::vector<std::string> worker;  // words of a command that starts a worker, which starts the engine; empty: none
-  std::string model_path;           // for the worker: the model on its machine
-  std::string model_sha256;         // that it must still have; empty: any
-  int model_fd = -1;                // -1: none
+  std::string program;  // path of the engine, see engineProgram(); unused with a worker
+  // Words of a command that starts a worker, which starts the engine; empty: no worker.
+  std::vector<std::string> worker;
+  std::string model_path;    // the model on the worker's machine; unused without a worker
+  std::string model_sha256;  // hash that the file must still have; empty: any
+  int model_fd = -1;         // the model's file; -1: none
   int other_fd = -1;
-  int export_fd = -1;                 // open for writing; the engine needs to open nothing for an export
-  std::vector<std::string> readable;  // further files and folders
-  std::string job_folder;             // working folder, and the only one that may be written to
+  int export_fd = -1;                 // a file open for writing, so that an export opens none; -1: none
+  std::vector<std::string> readable;  // files and folders that it may read beside its libraries and the model
+  std::string job_folder;             // its working folder, the only one it may write to
   std::int32_t threads = 1;
   bool sandbox = true;
-  bool use_landlock = true;  // false: as on a kernel without it
+  bool use_landlock = true;  // false: as on a kernel without Landlock
   EngineLimits limits;
 };
 
-// "ipex-studio-engine" beside this program or in ../libexec/ipex-studio. Throws Error(kFailure) when it is missing.
+// Path of "ipex-studio-engine" beside this program or in ../libexec/ipex-studio. Throws Error(kFailure) if it is
+// missing.
 std::string engineProgram();
 
-// One running engine. Used by one thread, the one that made it: the engine dies with that thread. The destructor kills.
+// One running engine. Not thread-safe; must live on the thread that made it, since the engine dies with that thread.
+// The destructor kills the engine.
 class EngineProcess {
  public:
   // Throws Error when it cannot be started.
@@ -87,10 +90,10 @@ class EngineProcess {
 
   // A failed send is reported by the next receive().
   void send(const nlohmann::json& message);
-  // The next message. Throws Error: kInterrupted when cancelled, what the engine said in an "error" message, 128 + n
-  // when signal n ended it, kFailure when it is silent for too long or sends what is no message.
+  // Waits for the next message. Throws Error: kInterrupted when cancelled, the code of an "error" message, 128 + n
+  // when signal n ended the engine, kFailure after too long a silence or for bytes that are no message.
   nlohmann::json receive();
-  // A message if there is one already. Throws like receive().
+  // The next message if it has arrived already, else nullopt. Throws like receive().
   std::optional<nlohmann::json> poll();
   // Readable when poll() has something to do.
   int fd() const { return channel_.get(); }
@@ -102,7 +105,7 @@ class EngineProcess {
 
  private:
   void startWorker(const EngineStart& start, int their_channel, int their_stderr);
-  // True for messages between a worker and this class.
+  // True for messages between the worker and this class alone; they are dealt with here.
   bool isForUs(const nlohmann::json& message, const std::string& type) const;
   void keepExport(const nlohmann::json& message) const;
   std::optional<nlohmann::json> take();
@@ -118,11 +121,11 @@ class EngineProcess {
   FrameReader reader_;
   std::string diagnostics_;
   std::string stage_;
-  bool ended_ = false;  // the channel is at its end
+  bool ended_ = false;  // the other end of the channel is closed
   bool is_worker_ = false;
-  bool spoken_ = false;  // anything was sent
+  bool spoken_ = false;  // true once a message was sent to the engine
   std::string model_sha256_;
-  int export_fd_ = -1;  // that a worker's export is written to
+  int export_fd_ = -1;  // receives a worker's export; -1: none
 };
 
 }  // namespace ipex_studio

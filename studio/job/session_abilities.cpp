@@ -7,7 +7,8 @@
 #include "core/runtime/machine_facts.h"
 #include "studio/protocol/protocol.h"
 
-// Major version of the oneDNN of the engine that is built beside this program; without an engine nothing runs here.
+// Major version of oneDNN in the engine that is built beside this program. Without an engine nothing runs here, and
+// the value is of no use.
 #ifndef IPEX_STUDIO_ONEDNN_MAJOR
 #define IPEX_STUDIO_ONEDNN_MAJOR 3
 #endif

@@ -11,15 +11,16 @@ namespace ipex_studio {
 
 struct PrecisionAbility {
   Precision precision = Precision::kFp32;
-  std::string lacks;  // "CPU has no FP16 instructions and would emulate them"; empty: nothing
+  std::string lacks;  // "CPU has no FP16 instructions and would emulate them"; empty: it computes natively
 };
 
 // Abilities for all precisions, from this CPU and the oneDNN that the engine beside this program was built for.
 std::vector<PrecisionAbility> ownAbilities();
 
-// [{"precision": "fp16", "lacks": "…"}, …]
+// Writes [{"precision": "fp16", "lacks": "…"}, …].
 nlohmann::json abilitiesToJson(const std::vector<PrecisionAbility>& abilities);
-// Precisions of later versions are left out. Throws Error(kFailure) when malformed.
+// Reads what abilitiesToJson() writes, without precisions unknown to this version. Throws Error(kFailure) if
+// malformed.
 std::vector<PrecisionAbility> abilitiesFromJson(const nlohmann::json& json);
 
 }  // namespace ipex_studio

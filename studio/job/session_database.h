@@ -1,5 +1,5 @@
-// A job's reads from and writes to the database. A database that cannot be used never stops a job: its result is
-// printed and exported all the same, and the problem is reported at the end.
+// Reads and writes of a job in the database. A database that cannot be used never stops a job: the result is printed
+// and exported all the same, and the problem is reported at the end.
 #pragma once
 
 #include <optional>
@@ -15,17 +15,18 @@ namespace ipex_studio {
 
 class JobDatabase {
  public:
-  // Opens `path`, or the default database when it is empty. Does not throw for what is wrong with the file.
+  // Opens `path`, or the default database if `path` is empty. Never throws; problem() tells what is wrong with the
+  // file.
   explicit JobDatabase(const std::string& path);
 
-  // Texts of --input as they were used for this model before; empty: none.
+  // The values of --input that were used for this model before; empty if there are none.
   std::vector<std::string> rememberedInputs(const std::string& sha256);
   // Tuning records of machines like this one, as text for OptimizeOptions::tuning_record; empty if there are none.
   std::string rememberedTuning();
   void recordTuning(const MemoryTuningStore& tuning);
-  // Writes the job and remembers its inputs. The number of the job; nothing when the database failed.
+  // Writes the job, and its inputs if `remember_inputs`. Returns the job's number; nullopt if the database failed.
   std::optional<std::int64_t> record(const JobRecord& job, bool remember_inputs);
-  // The first problem with the database, if there was any.
+  // The last problem with the database; nullopt if there was none.
   const std::optional<Error>& problem() const { return problem_; }
   Database* database() { return database_ ? &*database_ : nullptr; }
 

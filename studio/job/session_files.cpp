@@ -48,7 +48,7 @@ void writeAll(int fd, const char* bytes, std::size_t count, const std::string& t
   }
 }
 
-// Only a plain file that is really there: the engine may have left a link to something else.
+// Opens a plain file, not a link: the engine may have left a link to something else.
 UniqueFd openPlainFile(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status {};
@@ -58,7 +58,7 @@ UniqueFd openPlainFile(const std::string& path) {
   return fd;
 }
 
-// From byte `at` on; all there are, or `bytes`.
+// Copies at most `bytes` bytes of `source` from byte `at` on.
 void copyAll(int source, int target, const std::string& target_path, std::int64_t at = 0,
              std::int64_t bytes = std::numeric_limits<std::int64_t>::max()) {
   std::vector<char> chunk(kChunk);
@@ -81,7 +81,7 @@ void replaceFile(const std::string& target, const std::function<void(int fd)>& f
   if (!fd) cannotWrite(target, errno);
   try {
     fill(fd.get());
-    // mkstemp made it private; a file the user asked for follows the umask.
+    // mkostemp makes the file private; a file that the user asked for follows the umask.
     const mode_t mask = ::umask(0);
     ::umask(mask);
     ::fchmod(fd.get(), mode & ~mask);
@@ -95,14 +95,14 @@ void replaceFile(const std::string& target, const std::function<void(int fd)>& f
   if (folder) ::fsync(folder.get());
 }
 
-// A folder itself, never what a link names.
+// Opens a folder itself, never the target of a link.
 UniqueFd openFolder(const std::string& path) {
   return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-// Removes the job folders in `base` that are ours and whose programs are gone.
+// Removes this user's job folders in `base` whose programs have ended.
 void removeAbandoned(const fs::path& base) {
-  constexpr std::time_t kYoung = 60;  // seconds: just made, perhaps not yet locked
+  constexpr std::time_t kYoung = 60;  // seconds; a younger folder may not be locked yet
   std::error_code ignored;
   for (fs::directory_iterator at(base, ignored), end; at != end; at.increment(ignored)) {
     const std::string name = at->path().filename().string();

@@ -1,5 +1,5 @@
-// Files around a job: the model, checked through the descriptor it is loaded from; the engine's folder; exports moved
-// into place whole or not at all.
+// Files around a job: the checked model, the engine's folder, and exports that replace their targets whole or not at
+// all.
 #pragma once
 
 #include <string>
@@ -15,21 +15,21 @@ namespace ipex_studio {
 // A model file that passed the static checks and stays open: engines load exactly what was checked.
 struct CheckedModel {
   std::string path;  // as the user wrote it
-  UniqueFd fd;       // none when it lies on a worker's machine
+  UniqueFd fd;       // the open file; none if the model is on a worker's machine
   PtFileReport report;
-  MachineFacts machine;                     // that runs it
-  std::vector<PrecisionAbility> abilities;  // of that machine
-  std::vector<std::string> worker;          // command that starts a worker beside it; empty: it is run here
+  MachineFacts machine;                     // machine that runs the model
+  std::vector<PrecisionAbility> abilities;  // precisions of that machine
+  std::vector<std::string> worker;  // command that starts a worker on the model's machine; empty: the model runs here
 };
 
-// Throws Error(kBadModel).
+// Opens and checks a model file on this machine. Throws Error(kBadModel).
 CheckedModel checkModel(const std::string& path);
 
-// A fresh private folder that is removed with everything in it. It is locked as long as its program lives; those that
-// killed programs left behind go when the next one is made.
+// A new private folder, removed with its content by the destructor. It stays locked while its program lives; making
+// the next folder removes those that killed programs left behind.
 class JobFolder {
  public:
-  // Under $TMPDIR, else /tmp. Throws Error(kFailure) when it cannot be made.
+  // Makes the folder in $TMPDIR, else in /tmp. Throws Error(kFailure) if that fails.
   JobFolder();
   ~JobFolder();
   JobFolder(const JobFolder&) = delete;
@@ -47,20 +47,20 @@ UniqueFd openExportFile(const JobFolder& folder);
 // Throws Error(kUsage) when `path` cannot become a file: it is a folder, or its folder is missing or not writable.
 void checkOutputPath(const std::string& path);
 
-// Copies what an engine wrote to the open file `source`, its first `bytes`, beside `target`, checks the copy statically,
-// syncs it and renames it over `target`. Whatever happens, `target` is afterwards either what it was or the whole new file.
+// Copies the first `bytes` of the open file `source`, which an engine wrote, to a file beside `target`; checks the
+// copy statically, syncs it and renames it over `target`, which afterwards is either unchanged or the whole new file.
 // Throws Error(kFailure).
 void moveExport(int source, std::int64_t bytes, const std::string& target);
 
-// The same with a file of prepared weights that begins at byte `begin`. Only its owner may write the result: others' would
-// not be mapped.
+// Does the same with a file of prepared weights that begins at byte `begin`. Only the owner may write the result,
+// since files that others may write are not mapped.
 void movePreparedWeights(int source, std::int64_t begin, const std::string& target);
 
 // Copies the plain files of `source` whose names end in ".ir" into `target`, which is made when missing.
 // Throws Error(kFailure).
 void copyDumps(const std::string& source, const std::string& target);
 
-// Writes `text` to `path` the same way moveExport does. Throws Error(kFailure).
+// Writes `text` to `path` as moveExport() writes its copy. Throws Error(kFailure).
 void writeFileAtomically(const std::string& path, const std::string& text);
 
 }  // namespace ipex_studio

@@ -79,12 +79,12 @@ ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, std::un
   run.first_run_ns = was.first_run_ns;
   run.peak_rss_bytes = was.peak_rss_bytes;
   run.coverage = was.coverage;
-  run.accuracy = was.accuracy;  // judged when it was new
+  run.accuracy = was.accuracy;  // compared with the reference when that version was new
   baseline_->run = std::move(run);
   baseline_->wall_ns = baseline_->cpu_ns = 0;
 }
 
-// Checks what is asked for and starts the engine that does it, or takes the one that waits.
+// Checks the request and starts the optimizing engine, or takes the prepared one.
 void ModelJob::prepare(std::unique_ptr<PreparedEngine> prepared) {
   checkRequest(request_);
   const bool waits = prepared && prepared->fits(request_, threads()) && prepared->wait();
@@ -151,13 +151,13 @@ void ModelJob::progress(const std::string& stage, double fraction) {
 
 void ModelJob::absorb(Side& side, const json& message) {
   const std::string type = messageText(message, "type");
-  // The history of passes is that of the engine whose result is kept.
+  // Records of passes are taken from the engine whose result is kept.
   const bool passes = type == "frozen" || type == "pass" || type == "remark";
   if (passes && &side != optimized_.get()) return;
   if (type == "progress") {
     const double fraction = std::clamp(messageNumber(message, "fraction"), 0.0, 1.0);
     const bool timed = message.find("timed") != message.end() && messageBool(message, "timed");
-    if (!timed) events_.onTimed(false);  // one timed block after another is not looked at in between
+    if (!timed) events_.onTimed(false);  // between two timed blocks the window gets no news
     progress(messageText(message, "stage", 200),
              side.progress_begin + fraction * (side.progress_end - side.progress_begin));
     if (timed) events_.onTimed(true);
@@ -167,7 +167,7 @@ void ModelJob::absorb(Side& side, const json& message) {
     job_.machine.libtorch = messageText(message, "libtorch", 100);
     job_.machine.onednn = messageText(message, "onednn", 100);
   } else if (type == "model") {
-    // Only what the engine alone knows; path, hash and size are ours.
+    // Only the fields that the engine alone knows are taken; path, hash and size are known here.
     ModelRecord record = recordFromJson<ModelRecord>(recordOf(message));
     if (&side != optimized_.get()) return;
     job_.model.nodes = record.nodes;
@@ -214,7 +214,7 @@ void ModelJob::load(Side& side, bool only_rewrite) {
   if (is_baseline) job.optimize.tuning_record.clear();
   const bool beside = is_baseline || isOther(side);
   if (beside && job.inputs_path.empty() && job.data.path.empty()) {
-    // Exactly the inputs that the other engine settled on.
+    // The same inputs as the optimized engine's.
     job.inputs.clear();
     for (const InputRecord& input : job_.model.inputs) job.inputs.push_back(inputText(input));
   }
@@ -225,7 +225,7 @@ void ModelJob::load(Side& side, bool only_rewrite) {
   side.run.compile_ns = messageInteger(ready, "compile_ns", 0, kMax);
   side.run.first_run_ns = messageInteger(ready, "first_run_ns", 0, kMax);
   side.run.tune_ns = messageInteger(ready, "tune_ns", 0, kMax);
-  // The split that was asked for or that --hint chose; the other engine gets the same.
+  // The split of threads that was asked for or that --hint chose holds for the other engines, too.
   request_.measure.threads = static_cast<std::int32_t>(messageInteger(ready, "threads", 1, 1 << 16));
   request_.measure.instances = static_cast<std::int32_t>(messageInteger(ready, "instances", 1, 1 << 16));
   request_.measure.hint = Hint::kNone;
@@ -245,14 +245,14 @@ void ModelJob::optimize(bool only_rewrite) {
   try {
     load(*optimized_, only_rewrite);
   } catch (const Error&) {
-    keepDumps();  // among them the reproducer of a pass that failed
+    keepDumps();  // a pass that failed leaves its reproducer among them
     throw;
   }
   keepDumps();
   events_.onRecord(job_);
 }
 
-// The engines that are measured beside the optimized one.
+// Loads the engines that are measured beside the optimized one.
 void ModelJob::loadBeside() {
   std::vector<Side*> beside;
   for (const auto& other : others_) beside.push_back(other.get());
@@ -284,7 +284,7 @@ void ModelJob::measure() {
     const auto profile_iterations =
         static_cast<int>(std::clamp(kProfile_s / median_s, 3.0, double{kMaxProfileIterations}));
     if (!before_) finish(*side, profile_iterations);
-    // The version before was verified when it was new; the verdict comes before the details.
+    // The version before was verified when it was new. The verdict comes first, the times of steps after it.
     if (before_ && side == optimized_.get()) finish(*side, 0, false);
     job_.runs.push_back(side->run);
     if (!before_ || side != optimized_.get()) continue;
@@ -340,7 +340,7 @@ void ModelJob::finish(Side& side, int profile_iterations, bool evaluate) {
   if (&side != optimized_.get()) return;
   side.run.accuracy = std::move(profiled.accuracy);
   accurate_ = side.run.accuracy.pass;
-  // A result that passes by a person's own rule is reported as such each time.
+  // A result that passes by the user's own rule (--min-cosine) is reported each time.
   const bool own_rule = accurate_ && request_.optimize.min_cosine > 0 && side.run.precision != "fp32";
   if (own_rule) events_.onLog(fmt::format("Results pass: {}.", side.run.accuracy.text), false);
 }

@@ -1,4 +1,5 @@
-// One job on one model: engines are started, optimize, run interleaved, export. Shared by the command line and the window.
+// One job on one model: starts engines, optimizes, times them interleaved and exports. Shared by command line and
+// window.
 #pragma once
 
 #include <memory>
@@ -40,16 +41,16 @@ class JobEvents {
   // `fraction` of the whole job, 0..1; `eta_s` is negative while unknown.
   virtual void onProgress(const std::string& /*stage*/, double /*fraction*/, double /*eta_s*/) {}
   virtual void onLog(const std::string& /*text*/, bool /*warning*/) {}
-  // The record has grown by something worth showing.
+  // The record holds something new that is worth showing.
   virtual void onRecord(const JobRecord& /*job*/) {}
-  // For a job that is measured against a version before: both latencies and the verdict are known, the times of single
+  // Both latencies and the verdict of a job that is measured against a version before are known; times of single
   // steps follow.
   virtual void onMeasured(const JobRecord& /*job*/) {}
-  // From now on something is timed, or no longer: nothing else should run on this machine, and no news can be looked at.
+  // Timing begins or ends. While it lasts nothing else should run on this machine and no snapshot can be shown.
   virtual void onTimed(bool /*timed*/) {}
-  // True if anything of this program ran between two times (ns) of the steady clock.
+  // True if this program did other work between two times (ns) of the steady clock.
   virtual bool disturbed(double /*begin_ns*/, double /*end_ns*/) { return false; }
-  // The state of a calibration or search, as its state file has it.
+  // A calibration or search has written this state to its state file.
   virtual void onState(const std::string& /*text*/) {}
 };
 
@@ -60,13 +61,13 @@ void checkRequest(const JobRequest& request);
 // Throws Error(kUnsupported) for an export that this version cannot write.
 void checkForm(const JobRequest& request, ExportForm form);
 
-// "x:1x3x224x224:float32" or "rate=16000": what --input takes.
+// The value of --input for a recorded input: "x:1x3x224x224:float32" or "rate=16000".
 std::string inputText(const InputRecord& input);
 
 class PreparedEngine;
 
-// Not thread-safe; everything happens on the thread that made it. Every function throws Error; after that only the
-// destructor may be called.
+// Not thread-safe; the thread that made it calls every function and gets the events. Every function throws Error;
+// after that only the destructor may be called.
 class ModelJob {
  public:
   // Starts the engines, which load their libraries while the caller goes on. `with_baseline`: a second engine measures
@@ -80,23 +81,23 @@ class ModelJob {
            std::unique_ptr<PreparedEngine> prepared, JobEvents& events, const Cancellation& cancellation);
   ~ModelJob();
 
-  // Rewrites, plans and runs once. `only_rewrite`: stops after the passes.
+  // Rewrites and plans the model and runs it once. `only_rewrite`: stops after the passes.
   void optimize(bool only_rewrite = false);
-  // All engines interleaved; then per-step times and accuracy.
+  // Times all engines interleaved, then measures single steps and accuracy.
   void measure();
-  // Instead of measure(): accuracy alone.
+  // Compares results instead of measure().
   void verify();
   // Adds the findings of a search to the record.
   void addSearch(std::vector<SensitivityRecord> sensitivities, std::vector<TradeoffRecord> tradeoffs);
-  // Writes the optimized model. After measure(); throws Error(kAccuracy) when the results are not right.
-  // `prepared`: and beside it its weights as this machine's kernels read them; of the compiled form.
+  // Writes the optimized model; to be called after measure(). `prepared`: writes beside a compiled export its weights
+  // as this machine's kernels read them. Throws Error(kAccuracy) if the results are wrong.
   void exportTo(const std::string& path, ExportForm form, bool prepared = false);
 
   const JobRecord& job() const { return job_; }
-  // Tuning records of the engine; only their form is checked.
+  // Tuning records that the engines sent; only their form is checked.
   const MemoryTuningStore& tuning() const { return tuning_; }
   bool accurate() const { return accurate_; }
-  // Why results are not accurate, as a sentence.
+  // A sentence on why the results are not accurate; empty if they are.
   std::string accuracySentence() const;
 
  private:
@@ -114,9 +115,9 @@ class ModelJob {
   void load(Side& side, bool only_rewrite);
   void takeTurn(Side& side, int index, double seconds, std::int64_t iterations);
   void finish(Side& side, int profile_iterations, bool evaluate = true);
-  // Asks for it, and waits for the answer.
+  // Sends the request and waits for its result.
   nlohmann::json answerTo(Side& side, const FinishRequest& request);
-  // The next message that is not progress, log or record; checks its type.
+  // Waits for the next message of this type; messages of other types are absorbed.
   nlohmann::json expect(Side& side, const char* type);
   void absorb(Side& side, const nlohmann::json& message);
   void progress(const std::string& stage, double fraction);
@@ -126,25 +127,27 @@ class ModelJob {
 
   const CheckedModel& model_;
   JobRequest request_;
-  std::unique_ptr<ModelJob> before_;  // whose engine is the one beside; else that measures the default freeze
+  // The job measured against, whose engine is baseline_; null: baseline_ runs the default freeze.
+  std::unique_ptr<ModelJob> before_;
   JobEvents& events_;
   const Cancellation& cancellation_;
   std::unique_ptr<JobFolder> folder_;
-  UniqueFd export_;  // shared with the optimized engine
+  UniqueFd export_;  // the file that the optimized engine exports to
   JobRecord job_;
   MemoryTuningStore tuning_;
   std::unique_ptr<Side> baseline_;
-  std::vector<std::unique_ptr<Side>> others_;  // of JobRequest::also
+  std::vector<std::unique_ptr<Side>> others_;  // engines of JobRequest::also
   std::unique_ptr<Side> optimized_;
   bool accurate_ = true;
-  std::size_t disturbed_ = 0;  // samples that were taken while the window was drawn
+  std::size_t disturbed_ = 0;  // number of samples taken while the window was drawn
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };
 
-// Names and summaries of all passes, in order.
+// Names and summaries of all passes, in the order of the pipeline. Throws Error.
 std::vector<std::pair<std::string, std::string>> listPasses(const Cancellation& cancellation);
 
-// Compares the results of two files, worst output first. `request`: inputs, reset method, threads, seed, trust.
+// Compares the results of two files on this machine; the worst output is first. Of `request` it uses inputs, reset
+// method, threads, seed and trust. Throws Error.
 std::vector<AccuracyRecord> verifyFiles(const CheckedModel& original, const CheckedModel& candidate,
                                         const JobRequest& request, JobEvents& events, const Cancellation& cancellation);
 

@@ -13,10 +13,10 @@
 namespace ipex_studio {
 namespace {
 
-constexpr int kTimingRounds = 10;  // per variant, at least; the interval resamples rounds
+constexpr int kTimingRounds = 10;  // least number per variant; the interval resamples rounds
 constexpr int kMaxTimingRounds = 40;
 constexpr double kLongestTurn_s = 0.3;
-constexpr int kMaxRepeats = 2;  // of a round that the window was drawn over
+constexpr int kMaxRepeats = 2;  // repetitions of a round during which the window was drawn
 // Longer than OpenMP threads spin after their last parallel region, so that the next round has the cores for itself.
 constexpr auto kPause = std::chrono::milliseconds(20);
 // Time kept back for comparing results after the last round.
@@ -55,7 +55,7 @@ std::vector<std::int64_t> ModelJob::undisturbed(const RoundResult& result) {
   if (!model_.worker.empty() || !events_.disturbed(begin, begin + static_cast<double>(result.wall_ns)))
     return result.latency_ns;
   std::vector<std::int64_t> kept;
-  if (request_.measure.instances > 1) return kept;  // they ran side by side
+  if (request_.measure.instances > 1) return kept;  // instances run side by side, so single samples have no begin
   double at = begin;
   for (const std::int64_t ns : result.latency_ns) {
     if (!events_.disturbed(at, at + static_cast<double>(ns))) kept.push_back(ns);
@@ -77,7 +77,7 @@ void ModelJob::runInterleaved(std::vector<Side*> sides) {
           ? static_cast<int>(std::min<std::int64_t>(kTimingRounds, options.iterations))
           : std::max(kTimingRounds, static_cast<int>(std::lround(options.duration_s / std::max(round_s, 1e-9))));
   if (decides) {
-    // Short ones where there is little time left: the interval lives of their number.
+    // With little time left rounds are short: the interval depends on their number.
     const double left_s = request_.decide_within_s - kVerdict_s - elapsed_s();
     round_s = std::clamp(
         left_s / (kTimingRounds * static_cast<double>(sides.size())) - std::chrono::duration<double>(kPause).count(),

@@ -1,4 +1,4 @@
-// One engine of a job with what it has given so far.
+// One engine of a job, with its run so far.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ struct ModelJob::Side {
   RunRecord run;
   std::int64_t wall_ns = 0;
   std::int64_t cpu_ns = 0;
-  double progress_begin = 0;  // the engine's own 0..1 lies between these
+  double progress_begin = 0;  // range of the job's progress bar that the engine's progress fills
   double progress_end = 0;
 };
 

@@ -32,7 +32,7 @@ std::string readText(const std::string& path, const char* flag, std::size_t most
   return text.str();
 }
 
-// One engine from start to result; states go to the file, what was measured of kernels to `tuning`.
+// Runs one engine from start to result. States go to the file, times of kernels to `tuning`.
 json runWithState(const EngineJob& job, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
                   const StateFile& state, MemoryTuningStore& tuning, JobEvents& events,
                   const Cancellation& cancellation) {
@@ -105,7 +105,7 @@ std::vector<TradeoffRecord> triedSoFar(const std::string& state) {
     if (trials == source.end() || !trials->is_object()) return tried;
     for (const json& trial : *trials) tried.push_back(recordFromJson<TradeoffRecord>(trial));
   } catch (const std::exception&) {
-    tried.clear();  // a calibration's state
+    tried.clear();  // the state of a calibration holds no trials
   }
   return tried;
 }
@@ -148,7 +148,7 @@ std::string readRecipeText(const std::string& path, const WeightForm& form) {
     throw Error(ExitCode::kUsage,
                 "--bits and --group say how weights are kept with --recipe weight-only; leave them out, or give that.");
   }
-  // Need no ranges, so no file.
+  // Recipes without ranges need no file.
   if (path == "dynamic" || weight_only) {
     constexpr std::int64_t kGroupOfFourBits = 32;
     const std::int64_t group = form.group >= 0 ? form.group : form.bits == 4 ? kGroupOfFourBits : 0;

@@ -9,13 +9,12 @@
 
 namespace ipex_studio {
 
-// A file beside the result that an interrupted job goes on from: the state is in it whole or not at all, and it is gone
-// once the job is done.
+// The file that an interrupted job resumes from. It holds a whole state or none, and is removed once the job is done.
 class StateFile {
  public:
-  // `restart`: what is there is not wanted.
+  // `restart`: removes the state of an earlier job.
   StateFile(std::string path, bool restart);
-  // Empty: nothing to go on from. Throws Error(kUsage) when it is unreadably large.
+  // The state; empty if there is none. Throws Error(kUsage) if it is too large.
   std::string read() const;
   void write(const std::string& state) const;
   void remove() const;
@@ -26,36 +25,37 @@ class StateFile {
 };
 
 struct CalibrationResult {
-  std::string recipe;  // text for OptimizeOptions::quantization_recipe
+  std::string recipe;  // value of OptimizeOptions::quantization_recipe
   std::int64_t samples = 0;
-  std::int64_t operations = 0;  // that could be INT8
-  std::int64_t lowered = 0;     // and will be
+  std::int64_t operations = 0;  // operations that could be INT8
+  std::int64_t lowered = 0;     // operations that will be INT8
 };
 
-// Runs the request's data through the model. Throws Error; the state file then holds what was seen.
+// Runs the request's data through the model. Throws Error; the state file then holds the samples seen so far.
 CalibrationResult calibrateModel(const CheckedModel& model, const JobRequest& request, const StateFile& state,
                                  JobEvents& events, const Cancellation& cancellation);
 
 struct PrecisionSearchResult {
-  Precision precision = Precision::kFp32;  // of the chosen assignment
+  Precision precision = Precision::kFp32;  // precision of the model in the chosen assignment
   std::string recipe;
   std::vector<SensitivityRecord> sensitivities;
   std::vector<TradeoffRecord> tradeoffs;
 };
 
-// The assignments that a search's state holds, in no order; empty when it is none.
+// The assignments that the state of a search holds, in no order; empty for any other text.
 std::vector<TradeoffRecord> triedSoFar(const std::string& state);
 
-// `tuning` gets what was measured to choose kernels, so that the model of the choice has those that it was judged with. Throws
-// Error; the state file then holds what was tried.
+// Searches the fastest assignment of precisions within the request's budget. `tuning` receives the kernels' times, so
+// that the chosen model has the kernels it was judged with. Throws Error; the state file then holds the trials so
+// far.
 PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobRequest& request, const StateFile& state,
                                        MemoryTuningStore& tuning, JobEvents& events, const Cancellation& cancellation);
 
-// The text of a recipe or an int8_conf.json, checked for size and for being JSON; also of the recipes "dynamic" and
+// Text of a recipe or an int8_conf.json, checked for size and for being JSON; also of the recipes "dynamic" and
 // "weight-only", which need no file. Throws Error(kUsage).
 std::string readRecipeText(const std::string& path, const WeightForm& form = {});
 
-// The text of a preprocessing. Throws Error(kUsage).
+// Text of a preprocessing file. Throws Error(kUsage).
 std::string readPreprocessText(const std::string& path);
 
 }  // namespace ipex_studio

@@ -8,7 +8,8 @@
 namespace ipex_studio {
 namespace {
 
-// An engine holds the model a few times while it computes the reference in double precision.
+// Least size of the machine's memory, in models, for another engine: one holds the model several times while it
+// computes the reference in double precision.
 constexpr std::int64_t kModelsInMemory = 16;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// An engine that waits for a decision: the model is loaded, frozen and run in double precision before anybody asks, so that an
-// answer takes no longer than what the decision changes.
+// An engine that waits for a decision: it loads and freezes the model and runs it in double precision in advance, so
+// that an answer takes no longer than what the decision changes.
 #pragma once
 
 #include <memory>
@@ -12,21 +12,22 @@
 
 namespace ipex_studio {
 
-// Used by one thread, the one that made it.
+// Not thread-safe; used by the thread that made it alone.
 class PreparedEngine {
  public:
-  // Starts it and returns while it is at work. Throws Error where it cannot be started.
+  // Starts the engine and returns while it works. Throws Error if it cannot be started.
   PreparedEngine(const CheckedModel& model, const JobRequest& request, std::int32_t threads,
                  const Cancellation& cancellation);
-  // Would `request` give it the same model, inputs and threads? How it is optimized and how long it is timed may differ.
+  // True if `request` gives the engine the same model, inputs and threads. How it optimizes and how long it times may
+  // differ.
   bool fits(const JobRequest& request, std::int32_t threads) const;
-  // Until it is ready; false: it failed meanwhile and is of no use. Throws Error(kInterrupted).
+  // Waits until the engine is ready. False if it failed and is of no use. Throws Error(kInterrupted).
   bool wait();
 
   std::unique_ptr<JobFolder> folder;
   UniqueFd export_file;
   std::unique_ptr<EngineProcess> process;
-  std::vector<nlohmann::json> said;  // until it was ready; for who takes it over
+  std::vector<nlohmann::json> said;  // its messages until it was ready, for the job that takes it over
 
  private:
   std::string keyOf(const JobRequest& request, std::int32_t threads) const;

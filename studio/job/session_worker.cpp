@@ -83,7 +83,7 @@ class Worker {
     engine_->send(toJson(job));
   }
 
-  // Both ways until either end is done.
+  // Passes frames on in both directions until either end is done.
   void relay() {
     bool open = true;
     while (open) {
@@ -139,7 +139,7 @@ class Worker {
   bool exporting_ = false;
 };
 
-// Reads the worker's report on the file, which is as untrusted as everything that arrives.
+// Reads the worker's report on the file; it is as untrusted as all messages.
 CheckedModel readOpened(const json& message, const RemoteModel& remote) {
   CheckedModel model;
   model.path = remote.path;
@@ -184,7 +184,7 @@ std::optional<RemoteModel> parseRemote(const std::string& text) {
                                               text.substr(0, 200)));
   }
   RemoteModel remote;
-  remote.worker = {"ssh", "-T", "-o", "BatchMode=yes"};  // no prompts: nobody could answer them
+  remote.worker = {"ssh", "-T", "-o", "BatchMode=yes"};  // no prompts, which nobody could answer
   if (!port.empty()) remote.worker.insert(remote.worker.end(), {"-p", port});
   remote.worker.insert(remote.worker.end(), {"--", host, "ipex-studio"});
   // ssh://host/~/model.pt is relative to the home folder there, where the worker starts.

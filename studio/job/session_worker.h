@@ -19,13 +19,14 @@ struct RemoteModel {
   std::string path;
 };
 
-// nullopt if `text` does not begin with ssh://. Throws Error(kUsage) if it does and names no file.
+// Reads a model's name; nullopt if it does not begin with ssh://. Throws Error(kUsage) if it does and names no file.
 std::optional<RemoteModel> parseRemote(const std::string& text);
 
-// The words of a command, '…' and "…" around what belongs together. Throws Error(kUsage) when a quote stays open.
+// Splits a command into words; '…' and "…" hold words together. Throws Error(kUsage) if a quote stays open.
 std::vector<std::string> splitCommand(const std::string& text);
 
-// checkModel() here, or by a worker: `worker`, or the one that an ssh:// name asks for. Throws Error.
+// Checks a model here with checkModel(), or through a worker: `worker`, or the one that an ssh:// name asks for.
+// Throws Error.
 CheckedModel openModel(const std::string& path, const std::vector<std::string>& worker,
                        const Cancellation& cancellation);
 

@@ -73,7 +73,7 @@ void drawAxisX(const Ui& ui, const ChartScale& x, float top, float bottom,
   for (const double tick : ticksOf(x, std::abs(x.end - x.begin) / ui.px(90))) {
     const float at = std::floor(x.at(tick));
     list->AddLine({at, top}, {at, bottom}, withAlpha(ui.theme.line, 0.6F));
-    // A label that would touch its neighbour or leave the window is left out; its line stays.
+    // A label that would touch its neighbour or leave the window is left out, but not its line.
     const std::string words = text(tick);
     const float half = font->CalcTextSizeA(font->FontSize, 1e6F, 0, words.data(), words.data() + words.size()).x / 2;
     if (at - half < taken + ui.px(8) || at + half > window_end - ui.px(3)) continue;

@@ -4,29 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "profiler/text.h"
-#include "studio/panels/chart.h"
 #include "studio/panels/data_table.h"
 #include "studio/panels/panel.h"
+#include "studio/panels/run_history_table.h"
 #include "studio/panels/table_cells.h"
 
 namespace ipex_studio {
 namespace {
 
 constexpr float kHistoryPoints = 860;
-constexpr float kTrendPoints = 76;
-constexpr std::size_t kMaxRuns = 6;  // side by side
 constexpr std::array<double, 4> kThresholds = {0, 0.01, 0.05, 0.2};
-
-// A run of the history with its shown texts.
-struct HistoryRow {
-  const RunSummary* run = nullptr;
-  double speedup = 0;  // over the baseline of its job; 0: unknown
-};
-
-std::string marks(std::size_t place) { return std::string(1, static_cast<char>('A' + place)); }
 
 std::string runText(const RunSummary& run) {
   std::string text =
@@ -36,35 +25,17 @@ std::string runText(const RunSummary& run) {
   return run.id > 0 ? fmt::format("run {}: {}", run.id, text) : text;
 }
 
-std::string machineText(const RunSummary& run) {
-  const std::string device = run.device == "cpu" || run.device.empty() ? "" : displayText(run.device, 12) + ", ";
-  return device + displayText(run.cpu, 40) + ", " + displayText(run.isa, 24);
-}
-
 class ComparePanel : public Panel {
  public:
-  explicit ComparePanel(const Ui& ui)
-      : ui_(ui),
-        history_(ui,
-                 {{"", 16},
-                  {"run", 40, true},
-                  {"when", 136, false, 520},
-                  {"variant", 0, false, 0, 1.4F},
-                  {"precision", 62},
-                  {"threads", 52, true, 520},
-                  {"machine", 0, false, 800, 1.4F, "Processor, instructions and device."},
-                  {"ms", 62, true, 0, 1, "Median latency."},
-                  {"speed-up", 64, true, 0, 1, "Over the model as it is, measured in the same job."}},
-                 1, true),
-        delta_(ui, {}, 0, true) {}
+  explicit ComparePanel(const Ui& ui) : ui_(ui), history_(ui), delta_(ui, {}, 0, true) {}
   const char* name() const override { return "compare"; }
   const char* title() const override { return "Compare"; }
   PanelPlace place() const override { return PanelPlace::kBottomTab; }
 
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
-    if (shown_history_ != snapshot.history || shown_index_ != snapshot.index) collectHistory(snapshot);
+    history_.update(snapshot);
     if (shown_set_ != snapshot.comparison) adopt(snapshot.comparison);
-    if (rows_.empty() && !shown_set_) {
+    if (history_.empty() && !shown_set_) {
       emptyState(ui_, "Nothing to compare yet",
                  snapshot.history->message.empty()
                      ? "Every run is recorded. When this model has two, any of them stand side by side here."
@@ -73,11 +44,11 @@ class ComparePanel : public Panel {
     }
     act(selection, commands);
     const float width = ImGui::GetWindowWidth();
-    const float history = rows_.empty() ? 0 : std::min(ui_.px(kHistoryPoints), width * 0.44F);
+    const float history = history_.empty() ? 0 : std::min(ui_.px(kHistoryPoints), width * 0.44F);
     const float top = ImGui::GetCursorPosY();
     if (history > 0) {
       if (beginArea(ui_, "history", {history, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse))
-        drawHistory(commands);
+        history_.draw(commands);
       endArea();
     }
     ImGui::SetCursorPos({history, top});
@@ -91,21 +62,9 @@ class ComparePanel : public Panel {
   }
 
  private:
-  // Carries out actions asked for by key, palette or script.
+  // Carries out requested actions.
   void act(Selection& selection, Commands& commands) {
-    const auto count = static_cast<int>(rows_.size());
-    if (marked_ >= count) marked_ = -1;
-    const auto mark = [&](int step) {
-      if (count == 0) return;
-      marked_ = marked_ < 0 ? (step > 0 ? 0 : count - 1) : std::clamp(marked_ + step, 0, count - 1);
-      history_.scrollTo(marked_);
-    };
-    if (selection.take("runs.next")) mark(1);
-    if (selection.take("runs.previous")) mark(-1);
-    if (selection.take("runs.choose") && marked_ >= 0)
-      toggle(rows_[static_cast<std::size_t>(marked_)].run->id, commands);
-    if (selection.take("runs.show") && marked_ >= 0)
-      commands.post(ShowJobCommand{rows_[static_cast<std::size_t>(marked_)].run->job});
+    history_.act(selection, commands);
     const bool compares = shown_set_ && shown_set_->runs.size() >= 2;
     if (selection.take("runs.threshold") && compares) {
       threshold_ = (threshold_ + 1) % kThresholds.size();
@@ -114,61 +73,18 @@ class ComparePanel : public Panel {
     if (compares && delta_.sortByKey(selection)) sortDelta();
   }
 
-  void collectHistory(const StudioSnapshot& snapshot) {
-    shown_history_ = snapshot.history;
-    shown_index_ = snapshot.index;
-    rows_.clear();
-    const std::string& sha256 = snapshot.job->model.sha256;
-    for (const JobSummary& job : shown_history_->jobs) {
-      if (!sha256.empty() && job.sha256 != sha256) continue;
-      for (const RunSummary& run : job.runs) {
-        const bool both = run.variant != "baseline" && job.baseline_p50_ns > 0 && run.p50_ns > 0;
-        rows_.push_back({&run, both ? static_cast<double>(job.baseline_p50_ns) / static_cast<double>(run.p50_ns) : 0});
-      }
-    }
-    sortHistory();
-  }
-
-  void sortHistory() {
-    const int column = history_.sortColumn();
-    const auto less = [column](const HistoryRow& a, const HistoryRow& b) {
-      switch (column) {
-        case 3:
-          return a.run->variant < b.run->variant;
-        case 4:
-          return a.run->precision < b.run->precision;
-        case 5:
-          return a.run->threads < b.run->threads;
-        case 6:
-          return machineText(*a.run) < machineText(*b.run);
-        case 7:
-          return a.run->p50_ns < b.run->p50_ns;
-        case 8:
-          return a.speedup < b.speedup;
-        default:
-          return std::make_pair(a.run->started_unix_ns, a.run->id) < std::make_pair(b.run->started_unix_ns, b.run->id);
-      }
-    };
-    std::stable_sort(rows_.begin(), rows_.end(), [&](const HistoryRow& a, const HistoryRow& b) {
-      return history_.descending() ? less(b, a) : less(a, b);
-    });
-  }
-
   void adopt(const std::shared_ptr<const RunSet>& set) {
     shown_set_ = set;
-    chosen_.clear();
+    history_.adopt(set.get());
     if (!set) return;
-    for (const RunSummary& run : set->runs) {
-      if (run.id > 0) chosen_.push_back(run.id);
-    }
     timed_.clear();
     for (std::size_t r = 0; r < set->runs.size(); ++r) {
       timed_.push_back(
           std::any_of(set->rows.begin(), set->rows.end(), [r](const RunSetRow& row) { return row.steps[r] > 0; }));
     }
     heads_.clear();
-    for (std::size_t r = 0; r < set->runs.size(); ++r) heads_.push_back(marks(r) + " ms");
-    // The names keep their room whatever the number of runs.
+    for (std::size_t r = 0; r < set->runs.size(); ++r) heads_.push_back(runLetter(r) + " ms");
+    // The names' column keeps its width whatever the number of runs.
     const float runs_points = 76 * static_cast<float>(heads_.size());
     std::vector<TableColumn> columns = {{"operation", 0, false, 0, 2}, {"kind", 96, false, 650 + runs_points}};
     for (std::size_t r = 0; r < heads_.size(); ++r) {
@@ -183,7 +99,7 @@ class ComparePanel : public Panel {
   }
 
   static double delta_ns(const RunSetRow& row) { return static_cast<double>(row.p50_ns.back() - row.p50_ns.front()); }
-  // True if both ends were timed operation by operation, so that single operations can be compared.
+  // True if the first and last runs were timed operation by operation, so that operations can be compared.
   bool comparable() const { return timed_.size() >= 2 && timed_.front() && timed_.back(); }
 
   static double ratio(const RunSetRow& row) {
@@ -216,86 +132,10 @@ class ComparePanel : public Panel {
     });
   }
 
-  // Median latency of the optimized runs over time: one dot each, the compared ones with their letter.
-  void drawTrend() const {
-    const ImVec2 window = ImGui::GetWindowPos();
-    const float left = window.x + ui_.px(66);
-    const float right = window.x + ImGui::GetWindowWidth() - ui_.px(24);
-    const float top = window.y + ui_.px(14);
-    const float bottom = window.y + ui_.px(kTrendPoints - 10);
-    std::vector<const RunSummary*> runs;
-    for (const HistoryRow& row : rows_) {
-      if (row.run->variant != "baseline" && row.run->p50_ns > 0) runs.push_back(row.run);
-    }
-    std::sort(runs.begin(), runs.end(), [](const RunSummary* a, const RunSummary* b) {
-      return std::make_pair(a->started_unix_ns, a->id) < std::make_pair(b->started_unix_ns, b->id);
-    });
-    if (runs.empty()) return;
-    double high = 0;
-    for (const RunSummary* run : runs) high = std::max(high, static_cast<double>(run->p50_ns));
-    const ChartScale y{0, high * 1.15, bottom, top, false};
-    drawAxisY(ui_, y, left, right, [](double ns) { return fmt::format("{:.4g} ms", ns / 1e6); });
-    ImDrawList* list = ImGui::GetWindowDrawList();
-    const float step = runs.size() > 1 ? (right - left) / static_cast<float>(runs.size() - 1) : 0;
-    ImVec2 before{};
-    for (std::size_t r = 0; r < runs.size(); ++r) {
-      const ImVec2 at = {left + step * static_cast<float>(r), y.at(static_cast<double>(runs[r]->p50_ns))};
-      if (r > 0) list->AddLine(before, at, withAlpha(ui_.theme.accent, 0.5F), 1.5F * ui_.scale);
-      before = at;
-      const auto chosen = std::find(chosen_.begin(), chosen_.end(), runs[r]->id);
-      list->AddCircleFilled(at, ui_.px(chosen != chosen_.end() ? 4 : 2.5F), ui_.theme.accent, 12);
-      if (chosen != chosen_.end())
-        chartText(ui_, {at.x, at.y - ui_.px(19)}, ui_.theme.text,
-                  marks(static_cast<std::size_t>(chosen - chosen_.begin())), 0.5F);
-    }
-  }
-
-  void drawHistory(Commands& commands) {
-    drawTrend();
-    ImGui::SetCursorPos({0, ui_.px(kTrendPoints)});
-    const bool resort =
-        history_.draw("runs", ImGui::GetContentRegionAvail().y, static_cast<int>(rows_.size()), [&](int i) {
-          const HistoryRow& row = rows_[static_cast<std::size_t>(i)];
-          const RunSummary& run = *row.run;
-          const auto chosen = std::find(chosen_.begin(), chosen_.end(), run.id);
-          const bool is_chosen = chosen != chosen_.end();
-          const std::string mark = is_chosen ? marks(static_cast<std::size_t>(chosen - chosen_.begin())) : "";
-          if (history_.beginRow(i, is_chosen || i == marked_, mark, ui_.theme.accent, 0)) toggle(run.id, commands);
-          if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
-            commands.post(ShowJobCommand{run.job});
-          history_.number(1, ui_.theme.dim, std::to_string(run.id));
-          history_.text(2, i == marked_ ? ui_.theme.accent : ui_.theme.text,
-                        dateText(run.started_unix_ns).substr(0, 16));
-          history_.text(3, ui_.theme.text, run.variant == "baseline" ? "as it is" : displayText(run.variant, 24));
-          history_.text(4, ui_.theme.text, displayText(run.precision, 12));
-          history_.number(
-              5, ui_.theme.dim,
-              run.instances > 1 ? fmt::format("{}×{}", run.instances, run.threads) : std::to_string(run.threads));
-          history_.text(6, ui_.theme.dim, machineText(run));
-          history_.number(7, ui_.theme.text, fmt::format("{:.3f}", static_cast<double>(run.p50_ns) / 1e6));
-          history_.number(8, row.speedup >= 1.005 ? ui_.theme.good : ui_.theme.dim,
-                          row.speedup > 0 ? fmt::format("{:.2f}×", row.speedup) : "–");
-        });
-    if (resort) sortHistory();
-  }
-
-  void toggle(std::int64_t run, Commands& commands) {
-    std::vector<std::int64_t> runs = chosen_;
-    const auto at = std::find(runs.begin(), runs.end(), run);
-    if (at != runs.end()) {
-      runs.erase(at);
-    } else {
-      if (runs.size() >= kMaxRuns) runs.pop_back();
-      runs.push_back(run);
-    }
-    chosen_ = runs;
-    if (runs.size() != 1) commands.post(CompareCommand{runs});
-  }
-
   void drawComparison(const StudioSnapshot& snapshot, Selection& selection) {
     if (!shown_set_ || shown_set_->runs.size() < 2) {
       emptyState(
-          ui_, chosen_.empty() ? "Choose runs to compare" : "Choose one more",
+          ui_, history_.anyChosen() ? "Choose one more" : "Choose runs to compare",
           "Click two or more runs at the left: the first is what the others are measured against. A double click "
           "shows a run in the whole window.");
       return;
@@ -329,7 +169,7 @@ class ComparePanel : public Panel {
     if (resort) sortDelta();
   }
 
-  // The verdict on the whole: "A … → B …: 1.92× faster, 95 % 1.89–1.95".
+  // Draws the verdict on the whole: "A … → B …: 1.92× faster, 95 % 1.89–1.95".
   void drawVerdict(const RunSet& set) const {
     ImGui::SetCursorPos({ui_.px(12), ui_.px(9)});
     const Interval& ratio = set.ratio.back();
@@ -341,12 +181,12 @@ class ComparePanel : public Panel {
     ImGui::SameLine(0, ui_.px(10));
     ImGui::SetCursorPosY(ui_.px(11));
     std::string text = fmt::format("95 % {:.2f}–{:.2f}", ratio.low, ratio.high);
-    // The two ends of many runs, which the verdict is about.
+    // Of many runs only the first and the last are named, which the verdict is about.
     for (std::size_t r = 0; r < set.runs.size(); r += std::max<std::size_t>(1, set.runs.size() - 1))
-      text += fmt::format(" · {} {}, {:.3f} ms", marks(r), runText(set.runs[r]),
+      text += fmt::format(" · {} {}, {:.3f} ms", runLetter(r), runText(set.runs[r]),
                           static_cast<double>(set.runs[r].p50_ns) / 1e6);
     for (std::size_t r = 0; r < set.runs.size(); ++r) {
-      if (!timed_[r]) text += fmt::format(" · {} has no times of operations", marks(r));
+      if (!timed_[r]) text += fmt::format(" · {} has no times of operations", runLetter(r));
     }
     if (!set.same_model) text += " · not the same model";
     if (!set.same_machine) text += " · not the same machine or libraries";
@@ -377,7 +217,7 @@ class ComparePanel : public Panel {
                   comparable() ? fmt::format("{}{:.3f}", faster ? "−" : "+", std::abs(change) / 1e6) : "–");
     delta_.number(column++, tone, ratio(row) > 0 ? fmt::format("{:.2f}×", ratio(row)) : "–");
     if (!delta_.cell(column) || widest_ns_ <= 0 || !comparable()) return;
-    // From the middle: to the left it became faster, to the right slower.
+    // Bars begin in the middle; to the left is faster, to the right slower.
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float middle = std::floor(at.x + ImGui::GetContentRegionAvail().x / 2);
     const float width = ImGui::GetContentRegionAvail().x / 2 * static_cast<float>(change / widest_ns_);
@@ -389,20 +229,15 @@ class ComparePanel : public Panel {
   }
 
   const Ui& ui_;
-  DataTable history_;
+  RunHistoryTable history_;
   DataTable delta_;
-  std::shared_ptr<const RunHistory> shown_history_;
-  std::shared_ptr<const JobIndex> shown_index_;
   std::shared_ptr<const RunSet> shown_set_;
-  std::vector<HistoryRow> rows_;      // into shown_history_
-  std::vector<std::int64_t> chosen_;  // runs, in the order they were chosen
-  std::vector<bool> timed_;           // runs of shown_set_ with times of operations
-  std::vector<std::string> heads_;    // names of the runs' columns
-  std::vector<std::size_t> order_;    // rows of shown_set_
+  std::vector<bool> timed_;         // for each run of shown_set_: true if it has times of operations
+  std::vector<std::string> heads_;  // names of the runs' columns
+  std::vector<std::size_t> order_;  // indexes of the shown rows of shown_set_, in order
   std::size_t threshold_ = 0;
   double widest_ns_ = 0;
   int row_by_key_ = -1;
-  int marked_ = -1;  // of rows_, that keys have reached
 };
 
 void fillCompare(const StudioSnapshot& snapshot, PanelTable* table) {
@@ -432,12 +267,21 @@ void fillCompare(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+std::vector<ActionGroup> compareActions() {
+  return {{720,
+           {{"runs.next", "Compare: mark the next recorded run", "J"},
+            {"runs.previous", "Compare: mark the run before", "Shift+J"},
+            {"runs.choose", "Compare: choose the marked run, or no longer", "M"},
+            {"runs.show", "Compare: open the marked run", "Shift+M"},
+            {"runs.threshold", "Compare: only rows that changed more", "H"}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kComparePanel;
 const PanelEntry kComparePanel{
     "compare",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<ComparePanel>(ui); },
     fillCompare, "Compare recorded runs",
-    "8",         {"runs."}};
+    "8",         compareActions()};
 
 }  // namespace ipex_studio

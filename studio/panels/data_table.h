@@ -12,12 +12,12 @@
 namespace ipex_studio {
 
 struct TableColumn {
-  const char* name;        // with its unit; empty: a column of bars, not sorted
-  float points;            // width; 0: shares what is left by `weight`
-  bool number = false;     // at the right, largest first when sorted
-  float least_points = 0;  // left out of windows that are narrower
+  const char* name;        // head, with its unit; empty: a column of bars, not sorted
+  float points;            // width in points; 0: a share of the rest by `weight`
+  bool number = false;     // true: aligned at the right, and sorted from the largest
+  float least_points = 0;  // least width of a window that shows the column, in points
   float weight = 1;
-  const char* help = "";  // what the word means, as a tooltip of the head
+  const char* help = "";  // meaning of the head, for its tooltip
   bool left_out = false;
 };
 
@@ -26,27 +26,27 @@ class DataTable {
   DataTable(const Ui& ui, std::vector<TableColumn> columns, int sort_column, bool descending)
       : ui_(&ui), columns_(std::move(columns)), sort_column_(sort_column), descending_(descending) {}
 
-  // Keys that sort; true when the order is another one.
+  // Sorts by the pressed keys; true if the order changed.
   bool sortByKey(Selection& selection);
   int sortColumn() const { return sort_column_; }
   bool descending() const { return descending_; }
 
-  // Draws heads and the rows in view into `height` pixels; `row(i)` fills row i by the cell functions below. Returns
-  // true when the order is another one from the next frame on.
+  // Draws heads and the rows in view, `height` pixels high; `row(i)` fills row i by the cell functions below. True if
+  // the order changed for the next frame.
   bool draw(const char* id, float height, int rows, const std::function<void(int)>& row);
-  // Leaves a column out, or no longer.
+  // Shows a column or leaves it out.
   void show(int column, bool shown) { columns_[static_cast<std::size_t>(column)].left_out = !shown; }
   void setPoints(int column, float points) { columns_[static_cast<std::size_t>(column)].points = points; }
   // Brings a row into view with the next draw.
   void scrollTo(int row) { scroll_to_ = row; }
 
-  // Begins a row; true when it was clicked. `mark`: a square of this colour before the first column's text; 0: none.
+  // Begins a row; true if it was clicked. `mark`: colour of a square before the first column's text; 0: none.
   bool beginRow(int position, bool selected, const std::string& first, ImU32 first_color, ImU32 mark, float indent = 0);
   void text(int column, ImU32 color, const std::string& text, ImFont* font = nullptr) const;
   void number(int column, ImU32 color, const std::string& text) const;
-  // A bar as long as `share` (0..1) of the column.
+  // Draws a bar as long as `share` (0..1) of the column.
   void bar(int column, ImU32 color, double share) const;
-  // To draw into a cell directly; false when the column is not shown.
+  // Moves to a cell to draw into it; false if the column is not shown.
   bool cell(int column) const;
 
  private:
@@ -61,14 +61,15 @@ class DataTable {
 
 constexpr float kTableRowPoints = 25;
 
-// The row that the pressed key for the next or previous row or page leads to; -1 if none was pressed. `current`: the
-// selected row, or -1. Takes the request.
+// Row that the keys for the next or previous row or page lead to; -1 if none was pressed. `current`: the selected
+// row, or -1. Takes the request.
 int rowByKey(Selection& selection, int current, int rows);
 
-// Scrolls the current window where its keys were pressed. `part`: "tab" or "inspector".
+// Scrolls the current window if its keys were pressed. `part`: "tab" or "inspector".
 void scrollByKey(Selection& selection, const std::string& part);
 
-// A field to filter a table by, with its hint, reached by its key; true when it changed.
+// Draws the field to filter a table by, which its key reaches; true if its text changed. `hint`: text of the empty
+// field.
 bool filterField(const Ui& ui, Selection& selection, const char* hint, char* text, std::size_t size, float points);
 
 }  // namespace ipex_studio

@@ -54,7 +54,7 @@ class InspectorPanel : public Panel {
     fittedLabel(ui_, ui_.theme.text, text, room, mono ? ui_.fonts.mono : nullptr);
   }
 
-  // The model and the machine, shown while nothing is selected.
+  // Draws the model and the machine while nothing is selected.
   void drawModel(const StudioSnapshot& snapshot) const {
     const JobRecord& job = *snapshot.job;
     if (job.model.path.empty() && job.model.sha256.empty()) {
@@ -97,7 +97,7 @@ class InspectorPanel : public Panel {
     if (run.first_run_ns > 0) entry("first run", formatTime(static_cast<double>(run.first_run_ns), 0));
     if (run.peak_rss_bytes > 0)
       entry("peak memory", fmt::format("{:.0f} MB", static_cast<double>(run.peak_rss_bytes) / 1e6));
-    // Share of the model that runs as compiled plans; the rest stays with the interpreter.
+    // Share that runs as compiled plans; the rest stays with the interpreter.
     if (run.coverage.nodes > 0) entry("compiled", fmt::format("{:.0f} % of nodes", run.coverage.nodes * 100));
     if (run.coverage.nodes > 0 && timed) entry("", fmt::format("{:.0f} % of time", run.coverage.time * 100));
   }
@@ -112,13 +112,13 @@ class InspectorPanel : public Panel {
     if (graph >= 0) {
       const std::vector<std::int32_t> nodes = nodesOf(index.graphs[graph], selection.origins());
       shown = index.graphs[graph].graph.get();
-      // The one that shares most with the selection stands for it.
+      // The node that shares most origins with the selection is shown.
       std::size_t best = 0;
       for (const std::int32_t n : nodes) {
         const auto& origins = shown->nodes[n].origins;
         const auto shared = static_cast<std::size_t>(
             std::count_if(origins.begin(), origins.end(), [&](OriginId o) { return selection.contains(o); }));
-        // A list that only carries the operation's operands has the same origins.
+        // A list of an operation's operands has the same origins as the operation.
         const std::size_t score = shared * 2 + (kindGroup(shown->nodes[n].kind) != KindGroup::kOther ? 1 : 0);
         if (score > best) {
           best = score;
@@ -136,7 +136,7 @@ class InspectorPanel : public Panel {
     if (node != nullptr) drawNode(*shown, *node, stage > 0 ? index.stages[stage].name : "the frozen graph");
   }
 
-  // Time and error of the operation in each precision, and why its precision is not lower.
+  // Draws time and error of the operation in each precision, and why its precision is not lower.
   void drawPrecision(const StudioSnapshot& snapshot, const Selection& selection) {
     if (precision_index_ != snapshot.index || precision_runs_ != snapshot.precisions) {
       precision_index_ = snapshot.index;
@@ -186,7 +186,8 @@ class InspectorPanel : public Panel {
   }
 
   void drawSteps(const JobIndex& index, const std::vector<std::int32_t>& rows, const Selection& selection) const {
-    // The origins of all steps concerned, which may be more than the clicked ones, so that like is compared with like.
+    // Origins of all steps concerned, which can be more than the selected ones, so that both sums are of the same
+    // operations.
     std::vector<OriginId> origins = selection.origins();
     for (const std::int32_t r : rows) {
       const auto& more = index.optimized.rows[r].origins;
@@ -261,7 +262,7 @@ class InspectorPanel : public Panel {
     for (std::size_t c = 0; c < std::min(considered.size(), kMaxEntries); ++c) drawKernel(*considered[c], known);
   }
 
-  // "convolution_" of all kernels for convolutions says nothing.
+  // Length of the prefix that all kernels' names share, such as "convolution_", which says nothing.
   static std::size_t sharedBeginning(const std::vector<const DispatchRecord*>& dispatches) {
     const std::string& first = dispatches.front()->kernel;
     std::size_t length = dispatches.size() < 2 ? 0 : first.rfind('_') + 1;
@@ -287,7 +288,7 @@ class InspectorPanel : public Panel {
         timed ? formatTime(static_cast<double>(dispatch.elapsed_ns)) : displayText(kernelReason(dispatch.reason), 80);
     std::string name = displayText(dispatch.kernel.substr(known), 60);
     if (!dispatch.layout.empty()) name += " · " + displayText(dispatch.layout, 24);
-    // A reason leaves half of the room for the name where both do not fit; what was cut is a tooltip.
+    // If name and reason do not fit, the name gets half of the room; what is cut is in a tooltip.
     const float room = right - ImGui::GetCursorPosX();
     const float name_width =
         ui_.fonts.mono->CalcTextSizeA(ui_.fonts.mono->FontSize, 1e6F, 0, name.data(), name.data() + name.size()).x;
@@ -336,7 +337,7 @@ class InspectorPanel : public Panel {
   const Ui& ui_;
   std::shared_ptr<const JobIndex> precision_index_;
   std::shared_ptr<const RunSet> precision_runs_;
-  std::vector<PrecisionRow> precision_rows_;  // of both
+  std::vector<PrecisionRow> precision_rows_;  // rows computed from the two members above
 };
 
 void fillInspector(const StudioSnapshot& snapshot, PanelTable* table) {
@@ -357,11 +358,21 @@ void fillInspector(const StudioSnapshot& snapshot, PanelTable* table) {
   add("onednn", job.machine.onednn);
 }
 
+std::vector<ActionGroup> inspectorActions() {
+  return {{510,
+           {{"inspector.page-up", "Inspector: a page up", "Shift+PageUp"},
+            {"inspector.page-down", "Inspector: a page down", "Shift+PageDown"}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kInspectorPanel;
 const PanelEntry kInspectorPanel{
-    "inspector", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<InspectorPanel>(ui); },
-    fillInspector};
+    "inspector",
+    [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<InspectorPanel>(ui); },
+    fillInspector,
+    "",
+    "",
+    inspectorActions()};
 
 }  // namespace ipex_studio

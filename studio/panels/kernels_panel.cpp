@@ -17,11 +17,11 @@ namespace {
 
 constexpr float kCandidatesPoints = 520;
 
-// A step that was chosen for, with its candidates.
+// A step with a choice of kernels, and its candidates.
 struct StepChoices {
-  std::int32_t row = 0;                           // into RunIndex::rows
-  std::vector<const DispatchRecord*> candidates;  // timed ones first, fastest first
-  double next_best = 0;                           // the best that was not chosen over the chosen one; 0: none was timed
+  std::int32_t row = 0;                           // row of the step, an index into RunIndex::rows
+  std::vector<const DispatchRecord*> candidates;  // candidates, the timed ones first, the fastest of those first
+  double next_best = 0;  // time of the best other candidate over that of the chosen one; 0: none was timed
 };
 
 class KernelsPanel : public Panel {
@@ -114,7 +114,7 @@ class KernelsPanel : public Panel {
     sortSteps(run);
   }
 
-  // If measuring kept the default, the run holds no times; the tuning record of such steps has them.
+  // Adds times from the tuning records of such steps: the run holds none if measuring kept the default.
   void addMeasured(const RunIndex& run, StepChoices* choices) {
     const bool timed = std::any_of(choices->candidates.begin(), choices->candidates.end(),
                                    [](const DispatchRecord* candidate) { return candidate->elapsed_ns > 0; });
@@ -144,7 +144,7 @@ class KernelsPanel : public Panel {
     }
   }
 
-  // "nhwc" of "channels-last": what plans call the layouts that measuring tries.
+  // The plans' name of a layout that measuring tries: "nhwc" of "channels-last".
   static std::string shortLayout(const std::string& layout) {
     if (layout == "channels-last") return "nhwc";
     if (layout == "row-major") return "nchw";
@@ -166,7 +166,7 @@ class KernelsPanel : public Panel {
     });
   }
 
-  // Candidates without a time come last in any order.
+  // Sorts the candidates; those without a time are always last.
   void sortCandidates(StepChoices* choices) const {
     const int column = candidates_.sortColumn();
     const auto less = [column](const DispatchRecord& a, const DispatchRecord& b) {
@@ -184,8 +184,7 @@ class KernelsPanel : public Panel {
                      });
   }
 
-  // Carries out actions asked for by key, palette or script: marks another candidate of the shown step, and pins the
-  // marked one.
+  // Carries out requested actions: marks another candidate of the shown step, and pins the marked one.
   void act(const StudioSnapshot& snapshot, const StepChoices& choices, Selection& selection, Commands& commands) {
     const StepRecord& step = stepOf(snapshot, choices);
     if (marked_step_ != step.index) marked_ = -1;
@@ -248,7 +247,7 @@ class KernelsPanel : public Panel {
             selection.select(row.origins, true);
           steps_.number(1, ui_.theme.dim, std::to_string(choices.candidates.size()));
           steps_.number(2, ui_.theme.text, fmt::format("{:.3f}", row.time.p50_ns / 1e6));
-          // Below 1: the kernel alone is faster, but not with the reorders that it needs.
+          // Below 1 the kernel alone is faster, but not with the reorders that it needs.
           steps_.number(3, choices.next_best > 0 && choices.next_best < 1 ? ui_.theme.warning : ui_.theme.dim,
                         choices.next_best > 0 ? fmt::format("{:.2f}×", choices.next_best) : "–");
         });
@@ -307,11 +306,11 @@ class KernelsPanel : public Panel {
   DataTable candidates_;
   std::shared_ptr<const JobIndex> shown_index_;
   std::shared_ptr<const std::vector<TuningEntry>> shown_tunings_;
-  std::deque<DispatchRecord> measured_;  // made of tuning entries
-  std::vector<StepChoices> choices_;     // into the record of shown_index_
+  std::deque<DispatchRecord> measured_;  // records made of tuning entries
+  std::vector<StepChoices> choices_;     // steps of shown_index_
   std::uint64_t reveal_generation_ = 0;
-  int marked_ = -1;                // candidate that keys have reached; -1: none
-  std::int32_t marked_step_ = -1;  // whose
+  int marked_ = -1;                // index of the candidate that keys have reached; -1: none
+  std::int32_t marked_step_ = -1;  // index of the step of marked_; -1: none
 };
 
 void fillKernels(const StudioSnapshot& snapshot, PanelTable* table) {
@@ -330,12 +329,19 @@ void fillKernels(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+std::vector<ActionGroup> kernelsActions() {
+  return {{730,
+           {{"kernel.next", "Kernels: mark the next one", "Ctrl+Down"},
+            {"kernel.previous", "Kernels: mark the one before", "Ctrl+Up"},
+            {"kernel.pin", "Kernels: pin one and measure", "Ctrl+K"}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kKernelsPanel;
 const PanelEntry kKernelsPanel{
     "kernels",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<KernelsPanel>(ui); },
     fillKernels, "Kernels: what else could compute a step",
-    "7",         {"kernel."}};
+    "7",         kernelsActions()};
 
 }  // namespace ipex_studio

@@ -17,7 +17,7 @@ constexpr float kLatencyListPoints = 380;
 constexpr float kLatencyAxisPoints = 24;
 constexpr float kLatencySidePoints = 46;
 constexpr int kMaxBins = 90;
-// Share of the samples that lie in view; the rest is counted at the edge.
+// Share of the samples in view; the number of the others stands at the edge.
 constexpr double kShownShare = 0.99;
 constexpr double kMaxOfWidest = 3;
 
@@ -27,7 +27,7 @@ struct Spread {
   double throughput_per_s = 0;
   std::vector<std::int64_t> sorted;
   std::vector<int> bins;
-  double low_ns = 0;  // of the axis
+  double low_ns = 0;  // ends of the axis
   double high_ns = 1;
 };
 
@@ -86,7 +86,7 @@ class LatencyPanel : public Panel {
       high = std::max(high, spread.high_ns);
       widest = std::max(widest, spread.high_ns - spread.low_ns);
     }
-    // One axis for both, unless little more than the gap between them could be seen.
+    // Both variants share an axis unless the gap between them would fill most of it.
     shared_axis_ = high - low < widest * kMaxOfWidest;
     for (Spread& spread : spreads_) {
       if (shared_axis_) {
@@ -143,7 +143,7 @@ class LatencyPanel : public Panel {
     }
     list->AddLine({x.begin, bottom}, {x.end, bottom}, ui_.theme.line);
     chartText(ui_, {x.begin, top - ui_.px(20)}, ui_.theme.text, spread.name);
-    // Names stand apart even where the values do not.
+    // Names keep a distance even if their values do not.
     float free_from = x.begin + ui_.px(70);
     const std::array<std::pair<const char*, double>, 4> marks = {{{"p50", spread.stats.p50_ns},
                                                                   {"p90", spread.stats.p90_ns},
@@ -160,7 +160,7 @@ class LatencyPanel : public Panel {
 
   void drawNumbers() const {
     constexpr float kLines = 10;
-    // All of them in view where there is room for it.
+    // Lines move together if that brings all of them into view.
     const float spacing = (ImGui::GetContentRegionAvail().y - kLines * ImGui::GetTextLineHeight()) / kLines;
     ImGui::PushStyleVar(
         ImGuiStyleVar_ItemSpacing,

@@ -75,7 +75,7 @@ class MemoryPanel : public Panel {
   }
 
  private:
-  // Returns the time that the list beside it is about.
+  // Draws the chart and returns the time that the list beside it shows.
   double drawChart(const RunIndex& run, Selection& selection) {
     const ImVec2 window = ImGui::GetWindowPos();
     const ImVec2 size = ImGui::GetWindowSize();
@@ -143,7 +143,7 @@ class MemoryPanel : public Panel {
     return under;
   }
 
-  // The sum of all live tensors, as a stepped line over the boxes.
+  // Draws the sum of all live tensors as a stepped line over the boxes.
   void drawLive(const ChartScale& x, const ChartScale& y) const {
     ImDrawList* list = ImGui::GetWindowDrawList();
     ImVec2 before = {x.begin, y.begin};
@@ -204,8 +204,8 @@ class MemoryPanel : public Panel {
   const Ui& ui_;
   std::shared_ptr<const JobIndex> shown_index_;
   ArenaUse memory_;
-  std::vector<std::size_t> by_birth_;  // into memory_.tensors
-  int step_ = -1;                      // of by_birth_ that keys have reached: the cursor; -1: it is at the peak
+  std::vector<std::size_t> by_birth_;  // indexes into memory_.tensors, by birth
+  int step_ = -1;  // index into by_birth_ that keys have reached, which is the cursor; -1: the cursor is at the peak
 };
 
 void fillMemory(const StudioSnapshot& snapshot, PanelTable* table) {

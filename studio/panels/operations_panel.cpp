@@ -24,7 +24,7 @@ constexpr std::array<std::pair<const char*, OperationGrouping>, 5> kGroupings = 
 int columnOf(OperationColumn column) { return static_cast<int>(column); }
 
 std::vector<TableColumn> tableColumns() {
-  // On small windows, columns whose content stands elsewhere give way to the names.
+  // In narrow windows columns whose content stands elsewhere make room for the names.
   return {{"operation", 0, false, 0, 2.2F},
           {"kind", 96, false, 1100},
           {"kernel", 0, false, 0, 1.4F, "What computed it: as the library names it, or our own kernel."},
@@ -97,21 +97,21 @@ class OperationsPanel : public Panel {
     }
   }
 
-  // A quiet button in the row of tools; left out where there is no room for it.
+  // Draws a quiet button in the row of tools if there is room for it; true if it was clicked.
   bool tool(const char* id, const std::string& text, bool chosen, float gap) const {
     ImGui::SameLine(0, ui_.px(gap));
     if (ImGui::GetCursorPosX() + buttonSize(ui_, text, ui_.fonts.head).x > ImGui::GetWindowWidth()) return false;
     return button(ui_, id, text, chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, true, ui_.fonts.head);
   }
 
-  // Carries out actions asked for by key, palette or script.
+  // Carries out requested actions.
   void act(bool both, Selection& selection) {
     if (selection.take("operations.baseline") && both) {
       show_baseline_ = !show_baseline_;
       stale_ = true;
     }
     if (selection.take("operations.kind")) {
-      // One kind after the other, in the order of their chips; behind the last all of them.
+      // The action goes from kind to kind in the order of the chips, and from the last to all of them.
       const std::uint32_t above = query_.kinds == 0 ? kinds_present_ : kinds_present_ & ~((query_.kinds << 1U) - 1);
       query_.kinds = above & (~above + 1);
       stale_ = true;
@@ -171,7 +171,7 @@ class OperationsPanel : public Panel {
       }
       first = false;
     }
-    // Also where the last of them found no room.
+    // The row of tools ends here even if the last of them had no room.
     ImGui::SetCursorPos({0, top + std::floor(ui_.px(38))});
   }
 
@@ -297,7 +297,7 @@ class OperationsPanel : public Panel {
   bool shown_baseline_ = false;
   bool show_baseline_ = false;
   bool stale_ = true;
-  bool stale_later_ = false;  // a group was opened while lines were drawn
+  bool stale_later_ = false;  // true: a group was opened while lines were drawn
   int line_by_key_ = -1;
   std::array<char, 160> filter_{};
   std::uint64_t reveal_generation_ = 0;
@@ -315,6 +315,18 @@ void fillOperations(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+std::vector<ActionGroup> operationsActions() {
+  return {{700,
+           {{"operations.baseline", "Operations: optimized or as it is", "V"},
+            {"operations.kind", "Operations: only the next kind, then all", "G"}}},
+          {850,
+           {{"group.none", "Operations: no groups", ""},
+            {"group.kind", "Operations: group by kind", ""},
+            {"group.module", "Operations: group by module", ""},
+            {"group.kernel", "Operations: group by kernel", ""},
+            {"group.precision", "Operations: group by precision", ""}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kOperationsPanel;
@@ -324,6 +336,6 @@ const PanelEntry kOperationsPanel{
     fillOperations,
     "Operations",
     "2",
-    {"group.", "operations."}};
+    operationsActions()};
 
 }  // namespace ipex_studio

@@ -123,7 +123,7 @@ double numberOf(const OperationRow& row, OperationColumn column) {
   }
 }
 
-// Eight bytes as a number that sorts as they do: few comparisons look further.
+// Eight bytes as a number that sorts as they do, which decides most comparisons.
 std::uint64_t prefixOf(const std::string& text, std::size_t begin) {
   std::uint64_t prefix = 0;
   for (std::size_t i = begin; i < begin + 8; ++i)
@@ -197,7 +197,8 @@ std::string_view groupName(const OperationRow& row, OperationGrouping grouping) 
   return {};
 }
 
-// Fills the groups of `rows` and returns each row's. In the order they lie in memory: each is met for the first time here.
+// Fills the groups of `rows` and returns the group of each row. Rows are visited in the order of memory, which is
+// fast.
 std::vector<std::int32_t> groupRows(const RunIndex& run, OperationGrouping grouping,
                                     const std::vector<std::int32_t>& rows, OperationList* list) {
   std::unordered_map<std::string_view, std::int32_t> known;
@@ -223,8 +224,7 @@ std::vector<std::int32_t> groupRows(const RunIndex& run, OperationGrouping group
   return group_of;
 }
 
-// The lines of all groups and of the sorted rows of those that are open: the group with most time first, or in the order
-// of names.
+// Lists all groups and the sorted rows of the open ones: the group with most time first, or in the order of names.
 void listGroups(const OperationQuery& query, const std::vector<std::string>& open_groups,
                 const std::vector<std::int32_t>& order, const std::vector<std::int32_t>& group_of,
                 OperationList* list) {

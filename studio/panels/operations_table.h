@@ -1,5 +1,5 @@
-// The operations of a run as a list to look at: filtered, sorted, grouped. Knows no window; 100,000 rows are sorted in
-// a tenth of a second.
+// The operations of a run as a list: filtered, sorted and grouped. Needs no window; sorts 100,000 rows in a tenth of
+// a second.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct OperationQuery {
   // "module:" before a word look into that alone; "-" before all that turns it round; "ms>0.1", "ms<1" and "share>2"
   // (in %) compare numbers.
   std::string words;
-  std::uint32_t kinds = 0;  // bit per KindGroup; 0: all
+  std::uint32_t kinds = 0;  // shown kinds, a bit per KindGroup; 0: all
   OperationColumn sort = OperationColumn::kTime;
   bool descending = true;
   OperationGrouping grouping = OperationGrouping::kNone;
@@ -42,28 +42,28 @@ struct OperationQuery {
 
 // A line of the list: a row, or the head of a group.
 struct OperationLine {
-  std::int32_t row = -1;    // into RunIndex::rows; -1: a head
-  std::int32_t group = -1;  // into OperationList::groups
+  std::int32_t row = -1;    // index into RunIndex::rows; -1: the head of a group
+  std::int32_t group = -1;  // index into OperationList::groups
 };
 
 struct OperationGroup {
   std::string name;
   std::int32_t rows = 0;
   double total_ns = 0;
-  double share = 0;                    // of the whole run, 0..1
-  KindGroup kind = KindGroup::kOther;  // of its slowest row
+  double share = 0;                    // share of the whole run's time, 0..1
+  KindGroup kind = KindGroup::kOther;  // kind of its slowest row
   bool open = false;
 };
 
 struct OperationList {
   std::vector<OperationLine> lines;
-  std::vector<OperationGroup> groups;  // empty without grouping
-  std::int32_t rows = 0;               // that match
-  double total_ns = 0;                 // of those
-  double widest_share = 0;             // of a line
+  std::vector<OperationGroup> groups;  // groups; empty without grouping
+  std::int32_t rows = 0;               // number of rows that match
+  double total_ns = 0;                 // time of the rows that match
+  double widest_share = 0;             // largest share of a line
 };
 
-// "layer1.0" of "layer1.0.conv3 + add"; empty when the name has no module.
+// Module in a name: "layer1.0" of "layer1.0.conv3 + add"; empty if there is none.
 std::string_view moduleOf(std::string_view name);
 
 // `open_groups`: names of groups whose rows are listed.

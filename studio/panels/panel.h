@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "studio/panels/action.h"
 #include "studio/snapshot/commands.h"
 #include "studio/snapshot/snapshot.h"
 #include "studio/snapshot/snapshot_tables.h"
@@ -18,24 +19,26 @@ enum class PanelPlace { kTop, kLeft, kCentre, kRight, kBottomTab };
 class Panel {
  public:
   virtual ~Panel() = default;
-  virtual const char* name() const = 0;   // for --panel: "operations"
-  virtual const char* title() const = 0;  // on a tab: "Operations"
+  virtual const char* name() const = 0;   // name for --panel: "operations"
+  virtual const char* title() const = 0;  // text on a tab: "Operations"
   virtual PanelPlace place() const = 0;
-  // Draws into the current ImGui window, all of it. Called once a frame while visible.
+  // Draws all of the current ImGui window; called once a frame while the panel is visible.
   virtual void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) = 0;
-  // False while work for it is under way elsewhere: another frame will look different.
+  // False while work for the panel is under way elsewhere, so that another frame will look different.
   virtual bool settled() const { return true; }
 };
 
-// All that the rest of the studio knows of a panel. Each panel's file defines one; panel_list.cpp lists them.
+// The entry of a panel, which is all that the rest of the studio knows of it. The panel's file defines it;
+// panel_list.cpp lists it.
 struct PanelEntry {
   const char* name;  // Panel::name(), for --panel: "operations"
   std::unique_ptr<Panel> (*make)(const Ui& ui);
-  // Fills the table that --json and --csv write and reports hold: columns and rows. It needs no window.
+  // Fills the table for --json, --csv and reports. Needs no window.
   void (*fill)(const StudioSnapshot& snapshot, PanelTable* table);
-  const char* opens = "";                       // of a tab: title of the action "tab.NAME" that brings it to the front
-  const char* keys = "";                        // of that action
-  std::vector<const char*> owned_actions = {};  // beginnings of actions that bring it to the front, too: "timeline."
+  const char* opens = "";  // title of the action "tab.NAME" that opens the tab; empty: no tab
+  const char* keys = "";   // keys of that action; empty: none
+  // Actions that this panel alone can do; those of a tab bring it to the front.
+  std::vector<ActionGroup> actions = {};
 };
 
 }  // namespace ipex_studio

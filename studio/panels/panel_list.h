@@ -10,19 +10,19 @@
 
 namespace ipex_studio {
 
-// In the order of tabs.
+// Entries of all panels, in the order of tabs.
 const std::vector<const PanelEntry*>& allPanels();
 
-// `ui` must outlive the panels.
+// Makes one of each panel. `ui` must outlive the panels.
 std::vector<std::unique_ptr<Panel>> makePanels(const Ui& ui);
 
-// `name` as in --panel. Throws Error(kUsage) naming all panels for an unknown one.
+// The entry of a panel. Throws Error(kUsage) with the names of all panels if there is no such one.
 const PanelEntry& panelNamed(const std::string& name);
 
-// Throws as above.
+// The table of a panel, yet to be filled. Throws as panelNamed().
 TableSource tableSource(const std::string& panel);
 
-// The table of a panel; it may be empty. Throws as above.
+// The filled table of a panel, which may be empty. Throws as panelNamed().
 PanelTable panelTable(const std::string& panel, const StudioSnapshot& snapshot);
 
 }  // namespace ipex_studio

@@ -12,7 +12,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr float kPlotLeft = 54;
-constexpr double kMaxDecibels = 150;  // "equal" is 999
+constexpr double kMaxDecibels = 150;  // largest value drawn; that of equal results is 999
 
 double decibels(double db) { return std::min(db, kMaxDecibels); }
 
@@ -39,7 +39,7 @@ std::vector<ParetoPoint> paretoPoints(const StudioSnapshot& snapshot, std::strin
                       by_metric ? tried.metric : decibels(tried.sqnr_db), tried.on_front, tried.chosen,
                       overridesOf(snapshot, t)});
   }
-  // A search that is still running has not said which are on the front.
+  // A search that still runs has not marked the front.
   if (std::none_of(points.begin(), points.end(), [](const ParetoPoint& point) { return point.front; }))
     markFront(&points);
   if (!points.empty() && by_metric) return points;
@@ -88,7 +88,7 @@ void ParetoPlot::draw(const StudioSnapshot& snapshot, Selection& selection, Comm
   drawPoints(snapshot, x, y, commands);
 }
 
-// Carries out actions asked for by key, palette or script.
+// Carries out requested actions.
 void ParetoPlot::act(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
   const auto count = static_cast<int>(points_.size());
   if (marked_ >= count) marked_ = -1;
@@ -98,7 +98,7 @@ void ParetoPlot::act(const StudioSnapshot& snapshot, Selection& selection, Comma
   if (decisions) commands.post(OverrideCommand{*decisions, false});
 }
 
-// The point whose decisions are in force, and the actions on it.
+// Draws the point whose decisions are in force, and the actions on it.
 void ParetoPlot::drawLoaded(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
   ImGui::SetCursorPos({ui_.px(14), ui_.px(54)});
   const Overrides& now = snapshot.overrides.now;
@@ -143,7 +143,7 @@ void ParetoPlot::drawPoints(const StudioSnapshot& snapshot, const ChartScale& x,
     const ImU32 color = point.front || point.chosen || loaded || hovered ? ui_.theme.accent : ui_.theme.dim;
     list->AddCircleFilled(at, ui_.px(point.chosen || hovered ? 5 : 3.5F), color, 16);
     if (point.chosen || loaded) list->AddCircle(at, ui_.px(8), ui_.theme.accent, 20, 1.5F * ui_.scale);
-    // The ends and the choice have names; the others tell theirs under the mouse.
+    // The ends and the chosen point have their names beside them, the others in a tooltip.
     const bool named = points_.size() <= 4 || point.chosen || loaded || hovered || &point == &points_.front() ||
                        &point == &points_.back();
     if (!named) continue;

@@ -14,18 +14,19 @@ struct ParetoPoint {
   std::string name;
   double ms = 0;
   double quality = 0;  // larger is better
-  bool front = false;  // nothing else is both faster and better
+  bool front = false;  // true: no other point is both faster and better
   bool chosen = false;
-  std::optional<Overrides> decisions;  // that make it; nothing: not known any more
+  std::optional<Overrides> decisions;  // decisions that make the point; nullopt: not known any more
 };
 
-// Assignments of a search, or the shown run, and trials by hand. `quality`: the measure that the points are judged by.
+// Points of a search's assignments, or of the shown run, and of trials by hand. `quality`: receives the name of the
+// measure that judges the points.
 std::vector<ParetoPoint> paretoPoints(const StudioSnapshot& snapshot, std::string* quality);
 
 class ParetoPlot {
  public:
   explicit ParetoPlot(const Ui& ui) : ui_(ui) {}
-  // Into the current window, below its first 52 points.
+  // Draws into the current window, below its first 52 points.
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands);
 
  private:
@@ -35,7 +36,7 @@ class ParetoPlot {
 
   const Ui& ui_;
   std::vector<ParetoPoint> points_;
-  int marked_ = -1;  // point that keys have reached; -1: none
+  int marked_ = -1;  // index of the point that keys have reached; -1: none
 };
 
 }  // namespace ipex_studio

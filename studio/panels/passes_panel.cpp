@@ -11,9 +11,9 @@ namespace ipex_studio {
 namespace {
 
 constexpr float kPassPoints = 28;
-constexpr float kDonePoints = 62;  // right edge of the column, from the right
+constexpr float kDonePoints = 62;  // distance of the column's right edge from the panel's
 constexpr float kMissedPoints = 14;
-constexpr float kNumberedPoints = 280;  // narrower, and the names need the room of the numbers
+constexpr float kNumberedPoints = 280;  // width below which the names need the room of the numbers
 
 class PassesPanel : public Panel {
  public:
@@ -86,7 +86,7 @@ class PassesPanel : public Panel {
       if (nothing && !show_all_ && s != shown) continue;
       const bool clicked = drawRow(snapshot, s, s == shown);
       if (clicked) shown = s;
-      // The keys move it elsewhere.
+      // A pass that keys have chosen is brought into view.
       if (s == shown && shown != last_shown_ && last_shown_ >= 0) ImGui::SetScrollHereY();
     }
     if (idle > 0) drawIdle(idle);
@@ -152,7 +152,7 @@ class PassesPanel : public Panel {
     ImGui::EndTooltip();
   }
 
-  // Carries out actions asked for by key, palette or script, as a click on a link of the marked advice does.
+  // Carries out requested actions, as a click on a link of the marked advice does.
   int linkByKey(const std::vector<Advice>& all, Selection& selection) {
     const auto count = static_cast<int>(all.size());
     if (selection.take("advice.next")) {
@@ -219,7 +219,7 @@ class PassesPanel : public Panel {
   std::int32_t last_shown_ = -1;
   bool show_all_ = false;
   bool scroll_to_advice_ = false;
-  int marked_advice_ = -1;  // that keys have reached; -1: none
+  int marked_advice_ = -1;  // index of the advice that keys have reached; -1: none
 };
 
 void fillPasses(const StudioSnapshot& snapshot, PanelTable* table) {
@@ -230,10 +230,20 @@ void fillPasses(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+std::vector<ActionGroup> passesActions() {
+  return {{300,
+           {{"advice.next", "What to do next: mark the next advice", "Ctrl+N"},
+            {"advice.show", "What to do next: show what is marked", ""},
+            {"advice.try", "What to do next: do what is marked", "Ctrl+Shift+N"}}},
+          {320, {{"pass.all", "Show or hide the passes that did nothing", ""}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kPassesPanel;
 const PanelEntry kPassesPanel{
-    "passes", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<PassesPanel>(ui); }, fillPasses};
+    "passes",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<PassesPanel>(ui); },
+    fillPasses, "",
+    "",         passesActions()};
 
 }  // namespace ipex_studio

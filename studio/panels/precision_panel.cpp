@@ -17,7 +17,7 @@ namespace {
 
 constexpr float kTriedPoints = 400;
 constexpr float kMinSidePoints = 300;
-constexpr float kWordsPoints = 126, kWordPoints = 38;  // of the words at a row's right, and of one more
+constexpr float kWordsPoints = 126, kWordPoints = 38;  // widths of all words at a row's right, and of one more
 
 enum class Scope { kOperation, kModule, kKind };
 constexpr std::array<std::pair<const char*, Scope>, 3> kScopes = {
@@ -30,7 +30,7 @@ std::string decibelsOr(double db) {
   return db >= kSqnrOfEqual ? "equal" : fmt::format("{:.0f}", db);
 }
 
-// The module around a module: "layer1.0" of "layer1.0.conv3".
+// The module around a module: "layer1.0" for "layer1.0.conv3".
 std::string parentOf(const std::string& module) {
   const std::size_t dot = module.rfind('.');
   return dot == std::string::npos ? module : module.substr(0, dot);
@@ -242,7 +242,7 @@ class PrecisionPanel : public Panel {
     if (table_.cell(kSet)) drawChoices(snapshot, row, position, commands);
   }
 
-  // The precisions as words: the decided one in accent with a mark, the others to click.
+  // Draws the precisions as words: the decided one in accent with a mark, the others to click.
   void drawChoices(const StudioSnapshot& snapshot, const PrecisionRow& row, int position, Commands& commands) const {
     const PrecisionOverride* decided = overrideOf(snapshot, row);
     ImGui::PushID(position);
@@ -299,13 +299,13 @@ class PrecisionPanel : public Panel {
   std::shared_ptr<const JobIndex> shown_index_;
   std::shared_ptr<const RunSet> shown_precisions_;
   std::vector<PrecisionRow> rows_;
-  std::array<bool, kShownPrecisions.size()> shown_{};  // of kShownPrecisions
+  std::array<bool, kShownPrecisions.size()> shown_{};  // for each of kShownPrecisions: true if it has a column
   Scope scope_ = Scope::kOperation;
   ParetoPlot plot_;
   std::uint64_t reveal_generation_ = 0;
 };
 
-// Assignments of a search, then what was tried by hand.
+// Table of a search's assignments, then of trials by hand.
 PanelTable triedTable(const StudioSnapshot& snapshot) {
   constexpr std::size_t kMaxDecisions = 1000;
   PanelTable table;
@@ -344,12 +344,28 @@ void fillPrecision(const StudioSnapshot& snapshot, PanelTable* table) {
   table->more.push_back(triedTable(snapshot));
 }
 
+std::vector<ActionGroup> precisionActions() {
+  return {{740,
+           {{"override.fp32", "Keep the selected operation in FP32", ""},
+            {"override.bf16", "Compute the selected operation in BF16", ""},
+            {"override.fp16", "Compute the selected operation in FP16", ""},
+            {"override.int8", "Compute the selected operation in INT8", ""},
+            {"scope.operation", "Decisions are for the selected operation", ""},
+            {"scope.module", "Decisions are for its module", ""},
+            {"scope.kind", "Decisions are for all of its kind", ""},
+            {"point.next", "Precision plot: mark the next point", "D"},
+            {"point.load", "Precision plot: load the point", "Shift+D"},
+            {"override.try", "Measure what the decisions give", "Ctrl+T"},
+            {"override.undo", "Take the last decision back", "Ctrl+Z"},
+            {"override.redo", "Make it again", "Ctrl+Shift+Z"}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kPrecisionPanel;
 const PanelEntry kPrecisionPanel{
     "precision",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<PrecisionPanel>(ui); },
     fillPrecision, "Precision of each operation",
-    "9",           {"override.", "scope.", "point."}};
+    "9",           precisionActions()};
 
 }  // namespace ipex_studio

@@ -168,12 +168,14 @@ void fillRemarks(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+std::vector<ActionGroup> remarksActions() { return {{710, {{"remarks.kind", "Remarks: missed, done or all", "R"}}}}; }
+
 }  // namespace
 
 extern const PanelEntry kRemarksPanel;
 const PanelEntry kRemarksPanel{
     "remarks",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<RemarksPanel>(ui); },
     fillRemarks, "Remarks: what was not done and why",
-    "0",         {"remarks."}};
+    "0",         remarksActions()};
 
 }  // namespace ipex_studio

@@ -18,14 +18,14 @@ constexpr float kRooflineListPoints = 380;
 constexpr float kRooflineAxisPoints = 40;
 constexpr float kRooflineSidePoints = 62;
 constexpr std::size_t kMaxListed = 60;
-constexpr std::size_t kMaxDots = 10000;  // the slowest steps
+constexpr std::size_t kMaxDots = 10000;  // number of dots drawn, those of the slowest steps
 
 struct Dot {
   std::int32_t row = 0;
-  double intensity = 0;  // FLOP per byte
-  double speed = 0;      // GFLOP/s
-  double roof = 0;       // GFLOP/s at this intensity; 0: unknown
-  double gain_ns = 0;    // that the step would take less at the roof
+  double intensity = 0;  // operations per byte of memory traffic, in FLOP per byte
+  double speed = 0;      // speed in GFLOP/s
+  double roof = 0;       // roof at this intensity in GFLOP/s; 0: unknown
+  double gain_ns = 0;    // time that the step would save at the roof
 };
 
 class RooflinePanel : public Panel {
@@ -107,7 +107,7 @@ class RooflinePanel : public Panel {
                      [this](std::size_t a, std::size_t b) { return dots_[a].gain_ns > dots_[b].gain_ns; });
   }
 
-  // From the step with most to gain on; where no roof is known, from the slowest.
+  // Selects the next step by the gain at the roof, or by time if no roof is known.
   void stepByKey(const RunIndex& run, Selection& selection) const {
     const auto count = static_cast<int>(gains_.empty() ? dots_.size() : gains_.size());
     const auto origins = [&](int i) -> const std::vector<OriginId>& {
@@ -122,7 +122,8 @@ class RooflinePanel : public Panel {
     if (next >= 0) selection.select(origins(next), true);
   }
 
-  // A roof is at least what a step reached, whatever a short measurement on a busy machine gave.
+  // The roof of a precision, at least the highest speed that a step reached: a short measurement on a busy machine
+  // can give too little.
   double roofOf(const MachinePeaks& peaks, const std::string& precision) const {
     const auto seen = best_seen_.find(precision);
     return std::max(peaks.roof(precision), seen == best_seen_.end() ? 0 : seen->second);
@@ -256,9 +257,9 @@ class RooflinePanel : public Panel {
   std::shared_ptr<const JobIndex> shown_index_;
   double shown_roof_ = -1;
   std::vector<Dot> dots_;
-  std::vector<std::size_t> gains_;  // into dots_, most to gain first
+  std::vector<std::size_t> gains_;  // indexes into dots_, the largest gain first
   std::set<std::string> precisions_;
-  std::map<std::string, double> best_seen_;  // GFLOP/s by precision
+  std::map<std::string, double> best_seen_;  // highest speed of a step in GFLOP/s, by precision
   double moving_ns_ = 0;
   int moving_ = 0;
 };

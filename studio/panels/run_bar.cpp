@@ -1,4 +1,4 @@
-// Top: the model, what to run it with, the one button, and the one big number.
+// Top: the model, the choices for a run, the button that starts it, and the main result.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ class RunBar : public Panel {
   }
 
  private:
-  // The result matters more than the name of the program.
+  // True if there is no room for the program's name beside the result.
   bool narrow() const { return ImGui::GetWindowWidth() < ui_.px(1180); }
   bool offersAuto(const StudioSnapshot& snapshot) const { return snapshot.work.tuning.possible && !narrow(); }
 
@@ -78,7 +78,7 @@ class RunBar : public Panel {
            snapshot.index->optimized.run->accuracy.pass;
   }
 
-  // Carries out actions asked for by key, palette or script.
+  // Carries out requested actions.
   void act(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
     if (selection.take("run.optimize") && canStart(snapshot)) optimize(snapshot, selection, commands);
     if (selection.take("run.cancel") && snapshot.status.state == JobState::kWorking) commands.post(CancelCommand{});
@@ -104,7 +104,7 @@ class RunBar : public Panel {
     if (selection.take("run.fewer-threads")) threads_ = std::max(threads_ - 1, 1);
   }
 
-  // INT8 needs a recipe: where there is none, the dialog that makes one.
+  // Optimizes; INT8 without a recipe opens the dialog that makes one.
   void optimize(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) const {
     if (precision_ == Precision::kInt8 && snapshot.work.tuning.possible && snapshot.work.tuning.recipe.empty()) {
       selection.request("tune.quantize");
@@ -113,7 +113,7 @@ class RunBar : public Panel {
     }
   }
 
-  // The file's name, and a menu of other files to open.
+  // Draws the file's name with a menu of other files to open.
   void drawModel(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
     const std::string name =
         fileName(!snapshot.job->model.path.empty() ? snapshot.job->model.path : snapshot.work.file);
@@ -128,7 +128,8 @@ class RunBar : public Panel {
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(16), ui_.px(14)});
     ImGui::SetNextWindowSize({ui_.px(460), 0});
     if (ImGui::BeginPopup("model")) {
-      ImGui::GetIO().ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;  // as in dialogs
+      ImGui::GetIO().ConfigFlags |=
+          ImGuiConfigFlags_NavEnableKeyboard;  // arrow keys move through the menu, as in dialogs
       if (button(ui_, "open", "Open…", ButtonLook::kPlain)) {
         selection.request("file.open");
         ImGui::CloseCurrentPopup();
@@ -146,7 +147,7 @@ class RunBar : public Panel {
     ImGui::PopStyleVar();
   }
 
-  // The session's choice, until the user changes it.
+  // Takes over the session's choices, until the user changes them.
   void adopt(const StudioSnapshot& snapshot) {
     if (snapshot.choices.threads != offered_threads_) offered_threads_ = threads_ = snapshot.choices.threads;
     if (snapshot.choices.precision != offered_precision_) offered_precision_ = precision_ = snapshot.choices.precision;
@@ -176,7 +177,7 @@ class RunBar : public Panel {
 
   std::string threadsText() const { return fmt::format("{} thread{}", threads_, threads_ == 1 ? "" : "s"); }
 
-  // Left out where there is no room.
+  // Draws the inputs if there is room for them.
   void drawInputs(const StudioSnapshot& snapshot, float room) {
     const auto& inputs = snapshot.job->model.inputs;
     if (inputs.empty() || room < ui_.px(90)) return;
@@ -296,7 +297,7 @@ class RunBar : public Panel {
     advance(10);
   }
 
-  // The text that replaces the controls while only recorded runs are open.
+  // Draws the text that replaces the controls while only recorded runs are open.
   void drawRecorded(const StudioSnapshot& snapshot) {
     const float room = result_left_ - x_ - ui_.px(16);
     const std::string text = "recorded " + displayText(snapshot.work.recorded_at, 40);
@@ -307,7 +308,7 @@ class RunBar : public Panel {
 
   // Width that is left for the result.
   float resultRoom(const StudioSnapshot& snapshot) const {
-    constexpr float kLeft = 16 + 14 + 24 + 6 + 32;  // what stands around the name of the program and of the model
+    constexpr float kLeft = 16 + 14 + 24 + 6 + 32;  // points around the names of the program and the model
     const auto wide = [](ImFont* font, const std::string& text) {
       return font->CalcTextSizeA(font->FontSize, 1e6F, 0, text.data(), text.data() + text.size()).x;
     };
@@ -357,10 +358,27 @@ void fillRun(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+std::vector<ActionGroup> runActions() {
+  return {{100,
+           {{"run.optimize", "Optimize the model", "F5"},
+            {"run.fp32", "Choose FP32 for the next run", ""},
+            {"run.bf16", "Choose BF16 for the next run", ""},
+            {"run.fp16", "Choose FP16 for the next run", ""},
+            {"run.int8", "Choose INT8 for the next run", ""},
+            {"run.more-threads", "One thread more for the next run", ""},
+            {"run.fewer-threads", "One thread less for the next run", ""},
+            {"run.cancel", "Cancel the running job", "Ctrl+."},
+            {"run.inputs", "Choose the inputs", "Ctrl+I"},
+            {"run.flags", "Flags of the command line", "Ctrl+Shift+F"},
+            {"run.export", "Export the optimized model", "Ctrl+E"}}},
+          {210, {{"file.recent", "Open what was open before", "Ctrl+Shift+O"}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kRunBar;
-const PanelEntry kRunBar{"run", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<RunBar>(ui); },
-                         fillRun};
+const PanelEntry kRunBar{"run",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<RunBar>(ui); },
+                         fillRun, "",
+                         "",      runActions()};
 
 }  // namespace ipex_studio

@@ -30,7 +30,7 @@ class RunResult {
     const Texts texts = textsOf(index, room);
     if (texts.accuracy) drawAccuracy(index.optimized.run->accuracy);
     if (index.speedup.value <= 0) return x_;
-    // An interval that holds 1 tells nothing apart, however large the number.
+    // A speedup whose interval contains 1 is no difference, however large the number.
     const bool clear = index.speedup.low > 1 || index.speedup.high < 1;
     if (texts.interval) place(ui_.fonts.text, ui_.theme.dim, intervalText(index), 14);
     if (!clear) place(ui_.fonts.text, ui_.theme.warning, "within noise", 14);
@@ -40,7 +40,7 @@ class RunResult {
   }
 
  private:
-  // Texts that have room beside the big number, the more important first.
+  // Texts beside the big number that have room, the more important first.
   struct Texts {
     bool accuracy = false;
     bool interval = false;
@@ -79,7 +79,7 @@ class RunResult {
     return fmt::format("95 %  {:.2f}–{:.2f}", index.speedup.low, index.speedup.high);
   }
 
-  // The time before, struck out, and the time now.
+  // Draws the time before, struck out, and the time now.
   void drawTimes(const JobIndex& index) {
     place(ui_.fonts.text, ui_.theme.text, formatTime(index.optimized.latency.p50_ns, 1), 8);
     const float width = place(ui_.fonts.text, ui_.theme.dim, formatTime(index.baseline.latency.p50_ns, 1), 8);
@@ -90,7 +90,7 @@ class RunResult {
   }
 
   void drawAccuracy(const AccuracyRecord& accuracy) {
-    // Other engines' results may have been judged by their cosine alone.
+    // Results of other engines may have been judged by their cosine alone.
     const std::string measure = std::isnan(accuracy.sqnr_db)       ? fmt::format("cosine {:.4f}", accuracy.cosine)
                                 : accuracy.sqnr_db >= kSqnrOfEqual ? "identical"
                                                                    : fmt::format("SQNR {:.0f} dB", accuracy.sqnr_db);

@@ -5,8 +5,8 @@
 
 namespace ipex_studio {
 
-// From the right edge of the window in hand leftwards; returns where it begins. `room`: pixels that nothing else needs; what
-// finds none is left out, least important first.
+// Draws from the right edge of the current window leftwards, and returns the left end in pixels. `room`: pixels that
+// nothing else needs; what does not fit is left out, the least important first.
 float drawRunResult(const Ui& ui, const StudioSnapshot& snapshot, float room);
 
 }  // namespace ipex_studio

@@ -15,7 +15,7 @@ constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 inline double ms(double ns) { return ns / 1e6; }
 inline double whole(std::int64_t number) { return static_cast<double>(number); }
-// Zero means that it was not measured.
+// The number of a cell; zero stands for "not measured".
 inline double orUnknown(double number) { return number > 0 ? number : kNotMeasured; }
 
 inline std::string originsText(const std::vector<OriginId>& origins) {

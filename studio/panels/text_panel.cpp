@@ -46,7 +46,7 @@ class TextPanel : public Panel {
   }
 
  private:
-  // Both sides scroll together; a line that does not fit is cut, and whole in its tooltip.
+  // Draws both sides, which scroll together. A line that does not fit is cut, and whole in its tooltip.
   void drawLines() const {
     ImGui::PushFont(ui_.fonts.mono);
     ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, ui_.px(2)});
@@ -91,7 +91,7 @@ class TextPanel : public Panel {
   const Ui& ui_;
   std::shared_ptr<const GraphSnapshot> before_;
   std::shared_ptr<const GraphSnapshot> after_;
-  std::vector<std::string_view> before_lines_;  // into before_->text
+  std::vector<std::string_view> before_lines_;  // lines of before_->text
   std::vector<std::string_view> after_lines_;
   std::vector<DiffRow> rows_;
 };

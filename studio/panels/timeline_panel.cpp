@@ -1,5 +1,5 @@
-// Bottom tab: what ran when. Either one median run after the other on one axis, or every recorded execution on a track
-// per instance; zoomed and panned, and drawn once per pixel however many there are.
+// Bottom tab: when each operation ran, either in a median run on one axis or in every recorded execution on a track
+// per instance. The view is zoomed and panned; a pixel is drawn once however many slices it holds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,22 +18,22 @@ namespace {
 constexpr float kToolPoints = 38;
 constexpr float kTimelineAxisPoints = 24;
 constexpr float kTrackPoints = 62;
-constexpr float kTallTrackPoints = 104;  // where there is room
+constexpr float kTallTrackPoints = 104;  // height of a track where there is room
 constexpr float kNamePoints = 128;
 // Number of slices beginning within one pixel that are compared to show the longest.
 constexpr std::size_t kMaxPerPixel = 8;
 constexpr double kMinSpan_ns = 200;
 
-// "layer1.0.conv3 + add" as "conv3 + add".
+// The last part of a name: "conv3 + add" of "layer1.0.conv3 + add".
 std::string shortName(const std::string& name) {
   std::size_t dot = name.rfind('.', name.find(' '));
-  // A bare number says nothing: "downsample.0".
+  // A bare number says nothing, so the part before it stays: "downsample.0".
   const bool number = dot != std::string::npos && dot + 1 < name.size() && name[dot + 1] >= '0' && name[dot + 1] <= '9';
   if (number && dot > 0) dot = name.rfind('.', dot - 1);
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
-// The operations of one median run, one after the other.
+// Track of the operations of a median run, one after the other.
 TimelineTrack medianTrack(const RunIndex& run) {
   TimelineTrack track;
   double at = 0;
@@ -49,13 +49,13 @@ TimelineTrack medianTrack(const RunIndex& run) {
   return track;
 }
 
-// A track with the run it is of.
+// A track and its run.
 struct Lane {
   std::string name;
   std::string facts;
   const RunIndex* run = nullptr;
   const TimelineTrack* track = nullptr;
-  double end_ns = 0;  // of a median run as it was measured; 0: none is marked
+  double end_ns = 0;  // end of a median run as it was measured; 0: none is marked
 };
 
 class TimelinePanel : public Panel {
@@ -127,7 +127,7 @@ class TimelinePanel : public Panel {
     if (selection.take("timeline.earlier")) pan(-span_ns_ / 4, all_ns);
   }
 
-  // To the operation that follows the selected one in the last track, wherever that leads.
+  // Selects the operation that follows the selected one in the last track, and moves the view to it.
   void stepByKey(const std::vector<Lane>& lanes, Selection& selection, double all_ns) {
     const Lane& lane = lanes.back();
     const auto& slices = lane.track->slices;
@@ -137,7 +137,7 @@ class TimelinePanel : public Panel {
     int current = -1;
     const auto first = static_cast<int>(lane.track->firstEndingAfter(static_cast<std::int64_t>(begin_ns_)));
     const auto count = static_cast<int>(slices.size());
-    // The selected one in view, else the first.
+    // Keys go on from the selected slice in view.
     for (int s = first;
          s < count && static_cast<double>(slices[static_cast<std::size_t>(s)].begin_ns) < begin_ns_ + span_ns_ &&
          current < 0;
@@ -260,7 +260,7 @@ class TimelinePanel : public Panel {
     }
   }
 
-  // Returns the row at `mouse`, null when there is none.
+  // Draws a track and returns the row at `mouse`; null if there is none.
   const OperationRow* drawTrack(const Lane& lane, const ChartScale& x, float top, const Selection& selection,
                                 std::optional<float> mouse) const {
     ImDrawList* list = ImGui::GetWindowDrawList();
@@ -270,7 +270,7 @@ class TimelinePanel : public Panel {
     const double end_ns = std::max(lane.end_ns, static_cast<double>(lane.track->end_ns()));
     const float first = std::clamp(x.at(static_cast<double>(lane.track->begin_ns())), x.begin, x.end);
     const float last = std::clamp(x.at(end_ns), x.begin, x.end);
-    // The area that no slice covers shows unattributed time.
+    // Unattributed time shows where no slice covers the ground.
     if (last > first) list->AddRectFilled({first, low}, {last, high}, withAlpha(ui_.theme.faint, 0.28F), 1);
     const OperationRow* under = nullptr;
     list->PushClipRect({x.begin, low - 3}, {x.end, high + 3}, true);
@@ -282,7 +282,7 @@ class TimelinePanel : public Panel {
       const float x0 = x.at(static_cast<double>(slices[i].begin_ns));
       float x1 = x.at(static_cast<double>(slices[i].end_ns));
       if (x1 < std::max(x0, drawn_to) + 1) {
-        // Narrower than a pixel: the longest of those in this pixel stands for them all.
+        // Of slices that share a pixel only the longest is drawn.
         const std::int64_t pixel_end = static_cast<std::int64_t>(x.value(std::max(x0, drawn_to) + 1));
         for (; next < slices.size() && slices[next].end_ns < pixel_end && next < i + kMaxPerPixel; ++next) {
           if (slices[next].end_ns - slices[next].begin_ns > slices[shown].end_ns - slices[shown].begin_ns) shown = next;
@@ -321,12 +321,12 @@ class TimelinePanel : public Panel {
 
   const Ui& ui_;
   std::shared_ptr<const JobIndex> shown_index_;
-  TimelineTrack medians_[2];  // as it is, optimized
+  TimelineTrack medians_[2];  // tracks of the median runs: baseline, optimized
   bool recorded_ = false;
   bool fit_ = true;
   bool dragged_ = false;
   float track_ = 1;      // height of a track in pixels
-  double begin_ns_ = 0;  // of the view
+  double begin_ns_ = 0;  // begin of the view
   double span_ns_ = 1;
 };
 
@@ -343,12 +343,22 @@ void fillTimeline(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+std::vector<ActionGroup> timelineActions() {
+  return {{860,
+           {{"timeline.recorded", "Timeline: one median run or all recorded", ""},
+            {"timeline.fit", "Timeline: show all", "Shift+F"},
+            {"timeline.zoom-in", "Timeline: zoom in", "Shift+."},
+            {"timeline.zoom-out", "Timeline: zoom out", "Shift+,"},
+            {"timeline.later", "Timeline: go on", "."},
+            {"timeline.earlier", "Timeline: go back", ","}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kTimelinePanel;
 const PanelEntry kTimelinePanel{
     "timeline",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<TimelinePanel>(ui); },
     fillTimeline, "Timeline",
-    "3",          {"timeline."}};
+    "3",          timelineActions()};
 
 }  // namespace ipex_studio

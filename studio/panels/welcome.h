@@ -5,10 +5,11 @@
 
 namespace ipex_studio {
 
-// Into the middle of the current window.
+// Draws the page into the middle of the current window.
 void drawWelcome(const Ui& ui, Selection& selection, Commands& commands);
 
-// The files opened before as links with their folders, at most `most`, `width` pixels wide. True when one was clicked.
+// Draws links to the files opened before with their folders, at most `most`, `width` pixels wide. True if one was
+// clicked.
 bool drawRecent(const Ui& ui, std::size_t most, float width, Commands& commands);
 
 }  // namespace ipex_studio

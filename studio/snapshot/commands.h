@@ -24,8 +24,8 @@ struct OpenCommand {
 // Optimize, verify and measure the open model with these choices.
 struct OptimizeCommand {
   Precision precision = Precision::kFp32;
-  std::int32_t threads = 0;         // 0: all usable cores
-  std::vector<std::string> inputs;  // texts of --input; empty: as given or guessed before
+  std::int32_t threads = 0;         // number of threads; 0: all usable cores
+  std::vector<std::string> inputs;  // values of --input; empty: as given or guessed before
 };
 
 // End the running job; its records are kept.
@@ -42,9 +42,9 @@ struct TrustCommand {
 struct ExportCommand {
   std::string path;
   ExportForm form = ExportForm::kCompiled;
-  std::optional<Precision> precision;  // nothing: as measured
-  std::optional<bool> tuned;           // kernels measured on this machine; nothing: as measured
-  bool prepared = false;               // beside a compiled export its weights as this machine's kernels read them
+  std::optional<Precision> precision;  // precision to export; nullopt: as measured
+  std::optional<bool> tuned;  // true: kernels measured on this machine, false: chosen by rules; nullopt: as measured
+  bool prepared = false;      // true: write beside a compiled export its weights as this machine's kernels read them
 };
 
 // Resumes an interrupted job unless the request says to restart.
@@ -60,10 +60,10 @@ struct Picture {
   std::vector<std::uint8_t> rgba;
 };
 
-// A panel's table that is yet to be filled, so that a command can leave the work to the thread that writes the file.
+// A panel's table before it is filled, so that the thread that writes the file does the work.
 struct TableSource {
   std::string panel;
-  void (*fill)(const StudioSnapshot& snapshot, PanelTable* table) = nullptr;  // null: no table
+  void (*fill)(const StudioSnapshot& snapshot, PanelTable* table) = nullptr;  // fills the table; null: there is none
 };
 
 // Write the screen to a file; the path's end says how: .png or .html.

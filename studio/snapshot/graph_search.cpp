@@ -7,7 +7,7 @@
 namespace ipex_studio {
 namespace {
 
-// Bytes searched of each text; a name of a megabyte is not searched to its end.
+// Number of bytes searched of each text.
 constexpr std::size_t kMaxSearchedBytes = 200;
 
 void appendLowered(std::string* text, const std::string& part) {
@@ -56,7 +56,7 @@ const std::vector<std::int32_t>& GraphSearch::find(const std::string& query) {
     at = end + 1;
   }
   if (words.empty() || begin_.size() < 2) return hits_;
-  // The longest word is the rarest: one run over the whole text finds the nodes that have it.
+  // The longest word is the rarest: one search through the whole text finds the nodes that have it.
   std::stable_sort(words.begin(), words.end(),
                    [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
   for (std::size_t at = text_.find(words.front()); at != std::string::npos;) {

@@ -11,16 +11,16 @@ namespace ipex_studio {
 
 class GraphSearch {
  public:
-  // Reads names, kinds, scopes and result types of all nodes; kept until another graph is given.
+  // Reads names, kinds, scopes and result types of all nodes, unless `graph` was read last.
   void read(const GraphSnapshot& graph);
-  // Ascending nodes that contain all words of `query`, upper and lower case alike; none for an empty query.
+  // Indexes of the nodes that contain all words of `query`, ascending; case is ignored. Empty for an empty query.
   const std::vector<std::int32_t>& find(const std::string& query);
   const std::vector<std::int32_t>& hits() const { return hits_; }
 
  private:
   bool contains(std::size_t node, const std::string& word) const;
 
-  std::string text_;  // of all nodes, in lower case
+  std::string text_;  // the texts of all nodes, in lower case
   std::vector<std::size_t> begin_;
   std::string query_;
   std::vector<std::int32_t> hits_;

@@ -16,8 +16,8 @@ struct KindWord {
   KindGroup group;
 };
 
-// For operators that are no kind of plans (core/op/op_kinds.h has those). Searched in order; the first word that occurs
-// in the name decides.
+// Groups of operators that are no kind of plans (core/op/op_kinds.h has those). The first word that occurs in the
+// name decides.
 constexpr KindWord kKindWords[] = {
     {"reorder", KindGroup::kReorder},
     {"quantize", KindGroup::kReorder},

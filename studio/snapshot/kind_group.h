@@ -1,4 +1,4 @@
-// Groups of operation kinds: what decides an operation's colour, its strip and the word in tables.
+// Groups of operation kinds, which decide an operation's colour, its strip and its word in tables.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace ipex_studio {
 
-// Coarse group of a node or step: decides its colour, its strip and the word in tables.
+// Group of the kind of a node or step.
 enum class KindGroup : std::uint8_t {
   kConvolution,
   kLinear,
@@ -20,8 +20,8 @@ enum class KindGroup : std::uint8_t {
   kOther,
 };
 constexpr int kKindGroups = 10;
-// From "aten::conv2d", "ipex_studio::convolution", "convolution", "reorder" …
+// Group of a kind as graphs and plans write it: "aten::conv2d", "ipex_studio::convolution", "convolution", "reorder".
 KindGroup kindGroup(const std::string& kind);
-const char* kindGroupName(KindGroup group);  // "convolution"
+const char* kindGroupName(KindGroup group);  // Name of a group in tables: "convolution".
 
 }  // namespace ipex_studio

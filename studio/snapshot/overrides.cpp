@@ -18,7 +18,7 @@ constexpr char kReason[] = "another one is pinned";
 
 }  // namespace
 
-// "convolution{…}|relu : f32 1x64x56x56 … -> f32 1x64x56x56".
+// The key of measurements: "convolution{…}|relu : f32 1x64x56x56 … -> f32 1x64x56x56".
 bool isTuningOf(const std::string& text, const std::string& spec, const std::string& dst_shape) {
   if (spec.empty() || text.compare(0, spec.size(), spec) != 0 || text.compare(spec.size(), 2, " :") != 0) return false;
   const std::size_t arrow = text.rfind("->");
@@ -103,7 +103,7 @@ std::string decisionsText(const Overrides& overrides, std::size_t most) {
     std::string what = override.what == "*" ? "all"
                        : kind               ? "all " + override.what.substr(5)
                                             : override.what.substr(0, override.what.find(':'));
-    // ":aten::linear#0" of a model without modules.
+    // In a model without modules `what` begins with a colon: ":aten::linear#0".
     if (what.empty()) what = override.what.substr(override.what.rfind(':') + 1);
     add(fmt::format("{} in {}", displayText(what, kNameBytes), displayText(override.precision, 12)));
   }
@@ -134,7 +134,7 @@ std::string pinnedTuning(const std::string& record, const std::vector<KernelPin>
       const auto fits = [&](const TuningCandidate& c) {
         return c.reason.empty() && c.kernel == pin.kernel && (pin.layout.empty() || c.dst == pin.layout);
       };
-      // An entry without such a kernel on this machine stays as it is.
+      // An entry without the pinned kernel, which this machine lacks, stays as it is.
       if (std::none_of(entry.candidates.begin(), entry.candidates.end(), fits)) continue;
       entry.effort = kPinnedEffort;
       for (TuningCandidate& candidate : entry.candidates) {

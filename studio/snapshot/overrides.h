@@ -1,4 +1,5 @@
-// The user's decisions against the optimizer: kernels pinned, precisions set. A plain value with a history of its own.
+// The user's decisions against the optimizer: pinned kernels and chosen precisions. Overrides is a plain value;
+// OverrideHistory undoes and redoes it.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +10,21 @@
 
 namespace ipex_studio {
 
-// A step that takes this kernel instead of the one that measuring chose. Equal steps (same spec and sizes) follow.
+// A step with its kernel fixed instead of chosen by measuring. Equal steps (same spec and sizes) get the same kernel.
 struct KernelPin {
   std::string spec;       // StepRecord::spec
   std::string dst_shape;  // StepRecord::dst_shape
   std::string kernel;     // DispatchRecord::kernel
   std::string layout;     // DispatchRecord::layout
-  std::string step;       // its name, for people
+  std::string step;       // the step's name, for display
 
   bool operator==(const KernelPin& other) const {
     return spec == other.spec && dst_shape == other.dst_shape && kernel == other.kernel && layout == other.layout;
   }
 };
 
-// Operations that keep a precision. `what`: "layer1.0.conv3" (a module and all in it), "kind:convolution", "*", or exactly one
-// as "layer1.0.conv3:aten::_convolution#0".
+// A precision fixed for some operations. `what`: "layer1.0.conv3" (a module and all in it), "kind:convolution", "*"
+// (all), or one operation as in "layer1.0.conv3:aten::_convolution#0".
 struct PrecisionOverride {
   std::string what;
   std::string precision;  // "fp32", "bf16", "int8"
@@ -33,7 +34,7 @@ struct PrecisionOverride {
 
 struct Overrides {
   std::vector<KernelPin> pins;                // one per spec and shape
-  std::vector<PrecisionOverride> precisions;  // one per `what`; the last that fits wins
+  std::vector<PrecisionOverride> precisions;  // one per `what`; the last that fits an operation decides
 
   bool empty() const { return pins.empty() && precisions.empty(); }
   bool operator==(const Overrides& other) const { return pins == other.pins && precisions == other.precisions; }
@@ -42,7 +43,7 @@ struct Overrides {
   // removed.
   Overrides with(const KernelPin& pin) const;
   Overrides with(const PrecisionOverride& override) const;
-  // With all of `more`, none of it taken back.
+  // The same overrides with all of `more`; none is removed.
   Overrides adding(const Overrides& more) const;
 };
 
@@ -72,36 +73,40 @@ struct OverrideState {
 // The result of a set of overrides against the one before, by interleaved timing.
 struct WhatIf {
   Overrides tried;
-  double before_ns = 0;  // medians
+  double before_ns = 0;  // median latencies
   double after_ns = 0;
-  double delta_ns = 0;  // after - before, with its 95 % interval
+  double delta_ns = 0;  // after_ns - before_ns, with its 95 % interval
   double delta_low_ns = 0;
   double delta_high_ns = 0;
   double before_db = 0;  // SQNR of the results against the reference; 999: equal
   double after_db = 0;
   bool accurate = true;
 
-  // The interval spans zero.
+  // True if the interval of the difference contains zero.
   bool noDifference() const { return delta_low_ns <= 0 && delta_high_ns >= 0; }
 };
 
-// Overrides as they are recorded: with the precision of the whole model first, so that they mean the same whatever is
-// chosen later.
-// `base`: that precision where nothing is decided for all.
+// Overrides as records: the precision of the whole model comes first, so that they mean the same whatever is chosen
+// later. `base`: that precision where nothing is decided for all.
 std::vector<DecisionRecord> decisionRecords(const Overrides& overrides, const std::string& base);
-// The same back, without what `base` says already. Trusts nothing: unknown precisions are left out.
+// Overrides from their records, without a precision of the whole model that equals `base`. Unknown precisions are
+// left out.
 Overrides overridesFrom(const std::vector<DecisionRecord>& records, const std::string& base);
 
-// "2 operations in bf16", "layer1.0.conv3 in int8, convolution_simd for layer2.0.conv1": for people, at most `most` of them.
+// Overrides for display, at most `most` of them: "2 operations in bf16", "layer1.0.conv3 in int8, convolution_simd
+// for layer2.0.conv1".
 std::string decisionsText(const Overrides& overrides, std::size_t most);
 
-// True if this is the key of a step's measurements, given its spec and the sizes of its result.
+// True if `text` is the key of a step's measurements. `spec`, `dst_shape`: the step's spec and the sizes of its
+// result.
 bool isTuningOf(const std::string& text, const std::string& spec, const std::string& dst_shape);
 
-// A tuning record whose measurements are taken as they are: the plan that they give is not timed against the default once more.
+// The tuning record with its measurements of steps pinned, so that they are taken as they are and the plan made of
+// them is not timed against the default again.
 std::string trustedTuning(const std::string& record);
 
-// A tuning record (MemoryTuningStore's text) in which measuring can only choose pinned kernels; plans are chosen anew.
+// The tuning record (MemoryTuningStore's text) restricted to pinned kernels where there are pins; plans are chosen
+// anew.
 std::string pinnedTuning(const std::string& record, const std::vector<KernelPin>& pins);
 
 }  // namespace ipex_studio

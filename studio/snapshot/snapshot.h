@@ -50,7 +50,7 @@ struct LogLine {
 struct PrecisionChoice {
   Precision precision = Precision::kFp32;
   bool available = true;
-  std::string reason;  // why not, as a sentence: "This CPU has no BF16 instructions."
+  std::string reason;  // why it is not available, as a sentence: "This CPU has no BF16 instructions."
 };
 
 // The choices of the run bar, and those in force.
@@ -61,11 +61,11 @@ struct RunChoices {
   std::int32_t max_threads = 1;
 };
 
-// Earlier recorded runs, and the ones that stand side by side.
+// Earlier recorded runs.
 struct RunHistory {
   std::vector<JobSummary> jobs;  // newest first
-  std::int64_t shown_job = 0;    // whose record the snapshot holds; 0: it is not recorded (yet)
-  std::string message;           // why there is none, as a sentence; empty otherwise
+  std::int64_t shown_job = 0;    // number of the job whose record the snapshot holds; 0: it is not recorded (yet)
+  std::string message;           // why there is no history, as a sentence; empty otherwise
 };
 
 struct StudioSnapshot {
@@ -74,11 +74,12 @@ struct StudioSnapshot {
   std::shared_ptr<const JobIndex> index;  // never null
   JobStatus status;
   RunChoices choices;
-  MachinePeaks peaks;                         // of the machine that ran; unknown when it is another one
+  MachinePeaks peaks;                         // peaks of the machine that ran; unknown if that is another one
   std::shared_ptr<const RunHistory> history;  // never null
   std::shared_ptr<const RunSet> comparison;   // null: nothing is compared
-  std::shared_ptr<const RunSet> precisions;   // the newest run of this model in each precision; null: there is but one
-  std::shared_ptr<const std::vector<TuningEntry>> tunings;  // of steps, measured on machines like this; null: none
+  std::shared_ptr<const RunSet> precisions;   // the newest run of this model in each precision; null: there is only one
+  std::shared_ptr<const std::vector<TuningEntry>>
+      tunings;  // measurements of steps on machines like this one; null: there are none
   OverrideState overrides;
   WorkState work;
   std::shared_ptr<const std::vector<WhatIf>> tries;  // never null; the newest last
@@ -105,11 +106,11 @@ struct SnapshotParts {
 // Beginning of a sentence on what to press: "Press Optimize", or the step before it if only recorded runs are open.
 std::string pressOptimize(const StudioSnapshot& snapshot);
 
-// Builds the indexes: tens of milliseconds for a large job, so call it on a session's thread. `job` may be null.
-// Trusts neither ids nor strings in the records. `previous` may be null; its revision is counted on.
+// Builds the indexes, which takes tens of milliseconds for a large job, so a session's thread calls it. `job` may be
+// null; its ids and strings are not trusted. `previous` may be null; its revision is counted on.
 SnapshotPtr makeSnapshot(std::shared_ptr<const JobRecord> job, SnapshotParts parts, const SnapshotPtr& previous);
 
-// The same records with other parts. Cheap.
+// A snapshot of the same records with other parts. Takes microseconds, as the indexes are shared.
 SnapshotPtr withStatus(const SnapshotPtr& previous, SnapshotParts parts);
 
 // The source of the window's snapshots: the session, or a test. All functions are called from the drawing thread,
@@ -123,11 +124,12 @@ class SnapshotSource {
   // returned, the previous function is not called any more.
   virtual void setWakeup(std::function<void()> wake) = 0;
   virtual void post(Command command) = 0;
-  // Something is being timed: only input is worth a frame. It ends with a call of `wake`.
+  // True while something is timed: only input is worth a frame. A call of `wake` ends that.
   virtual bool timed() { return false; }
-  // A frame was drawn between two times of nowNs(); `more`: other work for the window goes on. What is timed meanwhile does not count.
+  // Tells that a frame was drawn between two times of nowNs(); samples taken meanwhile do not count. `more`: other
+  // work for the window goes on.
   virtual void drew(std::int64_t /*begin_ns*/, std::int64_t /*end_ns*/, bool /*more*/) {}
-  // False while a posted command has not been dealt with.
+  // False while a posted command waits or runs.
   virtual bool idle() { return true; }
 };
 

@@ -13,10 +13,10 @@ namespace ipex_studio {
 namespace {
 
 constexpr std::size_t kMaxAdvice = 8;
-// Below these shares of the run a hint is not worth anyone's time.
+// Smallest shares of a run's time that are worth a sentence.
 constexpr double kMinShare = 0.005;
 constexpr double kMinUnattributed = 0.05;
-constexpr double kMaxSpread = 0.1;  // half of the median's interval, against the median
+constexpr double kMaxSpread = 0.1;  // half of the median's interval over the median: more is noise
 
 struct RowGroup {
   std::int32_t count = 0;
@@ -98,7 +98,7 @@ void adviseOnReorders(const JobIndex& index, std::vector<Advice>* advice) {
        ""});
 }
 
-// "nhwc" of "channels-last": what plans call the layouts that measuring tries.
+// The plans' name of a layout that measuring tries: "nhwc" of "channels-last".
 std::string planLayout(const std::string& layout) {
   if (layout == "channels-last") return "nhwc";
   if (layout == "row-major") return "nchw";
@@ -131,7 +131,8 @@ Advice pinAdvice(const StepCandidates& at, const DispatchRecord& other, std::str
   return advice;
 }
 
-// The costliest reorder whose reader has a kernel for the existing layout that costs less than both together.
+// Advises on the costliest reorder whose reader has a kernel for the existing layout that costs less than reorder and
+// kernel together.
 void adviseOnLayouts(const JobIndex& index, std::vector<Advice>* advice) {
   const RunIndex& run = index.optimized;
   if (run.run == nullptr || run.latency.p50_ns <= 0) return;
@@ -158,7 +159,8 @@ void adviseOnLayouts(const JobIndex& index, std::vector<Advice>* advice) {
   if (best) advice->push_back(std::move(*best));
 }
 
-// The kernel that lost the most by measuring alone against the chosen one: what surrounds it decided otherwise.
+// Advises on the step where another kernel, measured alone, saves the most time: the steps around it decided
+// otherwise.
 void adviseOnKernels(const JobIndex& index, std::vector<Advice>* advice) {
   const RunIndex& run = index.optimized;
   if (run.run == nullptr || run.latency.p50_ns <= 0) return;
@@ -179,7 +181,7 @@ void adviseOnKernels(const JobIndex& index, std::vector<Advice>* advice) {
   if (best) advice->push_back(std::move(*best));
 }
 
-// Precisions that this machine computes natively and that were not tried.
+// Advises on precisions that this machine computes natively and that were not tried.
 void adviseOnPrecision(const JobRecord& job, const JobIndex& index, std::vector<Advice>* advice) {
   const RunRecord* run = index.optimized.run;
   if (run == nullptr || run->precision != "fp32" || !run->accuracy.pass) return;

@@ -134,7 +134,8 @@ RunIndex indexRun(const RunRecord& run) {
   return index;
 }
 
-// A reorder carries the origins of the step that asked for it, but none of its baseline's time.
+// Adds baseline times by origin. A reorder has the origins of the step that asked for it, but no share of the
+// baseline's time.
 void compareWithBaseline(const RunIndex& baseline, RunIndex* optimized) {
   for (OperationRow& row : optimized->rows) {
     if (row.group == KindGroup::kReorder) continue;

@@ -30,33 +30,33 @@ struct OperationRow {
   std::string name;
   std::string kind;  // without namespace
   KindGroup group = KindGroup::kOther;
-  std::string kernel;  // what ran: implementation, else kernel, else "interpreter"
-  std::string layout;  // "nchw→nChw16c", or one name where both agree
-  std::string output;  // "1x256x56x56"
+  std::string kernel;  // name of what ran: implementation, else kernel, else "interpreter"
+  std::string layout;  // layouts of input and result: "nchw→nChw16c", or one name if both are the same
+  std::string output;  // sizes of the result: "1x256x56x56"
   std::string precision;
   std::vector<OriginId> origins;
   TimeStatistics time;
-  double share = 0;         // of the whole run, 0..1
-  double gflops_per_s = 0;  // 0: unknown
+  double share = 0;         // share of the whole run's time, 0..1
+  double gflops_per_s = 0;  // speed of the operation; 0: unknown
   double baseline_ns = 0;   // the same origins in the baseline run; 0: unknown
 };
 
-// One measured variant, digested.
+// Index over one measured variant.
 struct RunIndex {
-  const RunRecord* run = nullptr;  // into the JobRecord the index was made of
+  const RunRecord* run = nullptr;  // the run in the JobRecord that the index was made of
   TimeStatistics latency;
   std::vector<OperationRow> rows;  // in order of execution
   std::unordered_map<OriginId, std::vector<std::int32_t>> rows_of_origin;
   double steps_ns = 0;                // sum of medians
-  double unattributed_ns = 0;         // latency minus that sum; may be negative by noise
-  std::vector<TimelineTrack> tracks;  // one per instance; empty when no begins were recorded
+  double unattributed_ns = 0;         // latency minus steps_ns; noise can make it negative
+  std::vector<TimelineTrack> tracks;  // one track per instance; empty if no begins were recorded
 };
 
 // One graph that was recorded, with its nodes by origin.
 struct GraphIndex {
   std::shared_ptr<const GraphSnapshot> graph;
   std::unordered_map<OriginId, std::vector<std::int32_t>> nodes_of_origin;
-  std::vector<std::int32_t> users_of_value;  // count per value
+  std::vector<std::int32_t> users_of_value;  // number of readers of each value
 };
 
 // One position of the pass history: the frozen graph (position 0) and each pass after it.
@@ -72,20 +72,20 @@ struct Advice {
   Tone tone = Tone::kHint;
   std::string text;
   std::string link;               // text of the link; empty: none
-  std::vector<OriginId> origins;  // what the link selects
+  std::vector<OriginId> origins;  // origins that the link selects
   std::string tab;                // panel that the link brings to the front; empty: none
-  Overrides try_it;               // decisions that would follow it, added to those in force; empty: none
-  std::string action;             // what the window offers for it instead: a name of app_actions.h; empty: nothing
-  std::string offer;              // text of the link that does either
+  Overrides try_it;               // decisions that follow the advice, to be added to those in force; empty: none
+  std::string action;             // action (Action::name) that the window offers instead; empty: none
+  std::string offer;              // text of the link that tries the decisions or starts the action
 };
 
 struct JobIndex {
   std::vector<GraphIndex> graphs;
   std::vector<Stage> stages;        // empty when no graph was recorded
-  std::int32_t default_stage = -1;  // the last one that still shows operations, not whole regions; -1: none
+  std::int32_t default_stage = -1;  // index of the last stage that shows operations, not whole regions; -1: none
   RunIndex baseline;                // run is null when not measured
   RunIndex optimized;
-  Interval speedup;  // optimized over baseline; value is 0 when not measured
+  Interval speedup;  // speed of optimized over baseline; its value is 0 if not measured
   std::vector<Advice> advice;
   std::unordered_map<OriginId, std::vector<std::int32_t>> remarks_of_origin;
   std::unordered_map<OriginId, std::int32_t> origin_by_id;  // index into ModelRecord::origins
@@ -101,26 +101,26 @@ std::vector<std::int32_t> nodesOf(const GraphIndex& graph, const std::vector<Ori
 // The remarks that share an origin with `origins`; unique, in order.
 std::vector<std::int32_t> remarksOf(const JobIndex& index, const std::vector<OriginId>& origins);
 
-// "12.3 ms", "870 µs", "1.24 s"; `decimals` digits after the point.
+// A time for display: "12.3 ms", "870 µs", "1.24 s". `decimals`: digits after the point.
 std::string formatTime(double ns, int decimals = 2);
-// "2.17 ± 0.01 ms": a median and half of its interval in one unit.
+// A median and half of its interval in one unit: "2.17 ± 0.01 ms".
 std::string formatSpread(const TimeStatistics& time);
-// "0.8 ms unattributed (1.2 %)": the part of `of_ns` that no operation explains. Timing each operation costs a little,
-// so that together they may take longer than a run; then the text says so.
+// The part of `of_ns` that no operation explains: "0.8 ms unattributed (1.2 %)". Timing each operation costs a
+// little, so all together can take longer than a run; then the text says so.
 std::string unattributedText(double ns, double of_ns);
-// The reason why a kernel was not taken, in words: "no-fast-implementation" as "the library has no fast one for this".
-// Codes that are not
-// known lose their hyphens.
+// Reason why a kernel was not taken, in words: "the library has no fast one for this" of "no-fast-implementation".
+// Unknown codes only lose their hyphens.
 std::string kernelReason(const std::string& code);
-// "97.5 MB", "12.4 kB", "1.2 GB".
+// A number of bytes for display: "97.5 MB", "12.4 kB", "1.2 GB".
 std::string formatBytes(std::int64_t bytes);
-// "1x64x56x56" and "Float(1, 64, 56, 56)" as "1×64×56×56"; other text as it is.
+// Sizes for display: "1×64×56×56" of "1x64x56x56" and "Float(1, 64, 56, 56)"; other text is unchanged.
 std::string formatShape(const std::string& text);
-// An input's description: "1x3x224x224:float32" as "1×3×224×224 f32".
+// Description of an input for display: "1×3×224×224 f32" of "1x3x224x224:float32".
 std::string formatInput(const std::string& description);
-// For display: control characters become spaces, at most `max_bytes` bytes, cut at a character with "…".
+// Text for display: control characters become spaces; at most `max_bytes` bytes, cut between characters and ended
+// with "…".
 std::string displayText(const std::string& text, std::size_t max_bytes = 160);
-// ASCII letters as small ones, for searching.
+// The text with ASCII letters in lower case, for searching.
 std::string lowered(std::string text);
 
 }  // namespace ipex_studio

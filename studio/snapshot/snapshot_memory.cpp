@@ -8,7 +8,7 @@
 namespace ipex_studio {
 namespace {
 
-// 2^48 bytes: what lies beyond is not believed.
+// Largest size that is taken for true.
 constexpr std::int64_t kMaxMemoryBytes = std::int64_t{1} << 48;
 
 bool isBelievable(const StepRecord& step) {

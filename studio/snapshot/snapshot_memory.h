@@ -10,14 +10,14 @@ namespace ipex_studio {
 
 // The result of one step. Times in ns of a median run, places in bytes.
 struct ArenaTensor {
-  std::int32_t row = 0;  // into RunIndex::rows
+  std::int32_t row = 0;  // row of its step, an index into RunIndex::rows
   std::int64_t offset = 0;
   std::int64_t bytes = 0;
-  double begin_ns = 0;  // when its step begins
-  double end_ns = 0;    // when the last step that reads it has ended
+  double begin_ns = 0;  // beginning of its step
+  double end_ns = 0;    // end of the last step that reads it
 };
 
-// Bytes that are alive from `at_ns` on.
+// Sum of the live bytes from `at_ns` on.
 struct ArenaLevel {
   double at_ns = 0;
   std::int64_t bytes = 0;
@@ -26,13 +26,13 @@ struct ArenaLevel {
 struct ArenaUse {
   std::vector<ArenaTensor> tensors;  // in order of their steps
   std::vector<ArenaLevel> levels;    // in order of time
-  std::int64_t arena_bytes = 0;      // arenas of several regions stand on each other
-  std::int64_t peak_bytes = 0;       // most that is alive at once
+  std::int64_t arena_bytes = 0;      // size of all arenas; those of several regions are stacked
+  std::int64_t peak_bytes = 0;       // most bytes that are alive at once
   double peak_at_ns = 0;
-  double end_ns = 0;  // of the last step
+  double end_ns = 0;  // end of the last step
 };
 
-// Steps without times take equal room. Empty when no step has its result in an arena.
+// Memory of a run. Steps without times get equal durations. Empty if no step has its result in an arena.
 ArenaUse arenaUse(const RunIndex& run);
 
 }  // namespace ipex_studio

@@ -23,12 +23,13 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 3;
 constexpr auto kRound = std::chrono::milliseconds(20);
-constexpr std::size_t kMemoryBytes = std::size_t{192} << 20;  // more than most last caches, all threads together
-constexpr std::size_t kCacheBytes = std::size_t{192} << 10;   // of each thread
-constexpr int kChains = 12;  // independent sums: enough for two units with a latency of five
+constexpr std::size_t kMemoryBytes =
+    std::size_t{192} << 20;  // bytes read from memory by all threads together; more than most last-level caches hold
+constexpr std::size_t kCacheBytes = std::size_t{192} << 10;  // bytes read from cache by each thread
+constexpr int kChains = 12;  // number of independent sums: enough for two units with a latency of five
 constexpr int kSteps = 2000;
 
-// One call of a kernel does kSteps * kChains instructions; what it returns keeps the compiler from leaving it out.
+// A kernel that executes kSteps * kChains instructions. Its result keeps the compiler from leaving them out.
 using ComputeKernel = float (*)(float seed);
 
 #if defined(__x86_64__)
@@ -126,7 +127,7 @@ std::uint64_t readAll(const std::uint64_t* data, std::size_t count) {
 
 std::atomic<std::uint64_t> kept_result{0};
 
-// The most work per second of all threads together. `work(thread)` returns how much it did.
+// The most work per second of all threads together, of several tries. `work(thread)` returns the amount of work done.
 double best(std::int32_t threads, const std::function<double(std::int32_t)>& work) {
   double most = 0;
   for (int round = 0; round < kRounds; ++round) {
@@ -135,7 +136,7 @@ double best(std::int32_t threads, const std::function<double(std::int32_t)>& wor
     std::atomic<std::int32_t> waiting{threads};
     for (std::int32_t t = 0; t < threads; ++t) {
       team.emplace_back([&, t] {
-        work(t);  // pages are there, the clock has risen
+        work(t);  // touches the pages and lets the clock rise
         for (--waiting; waiting > 0;) std::this_thread::yield();
         const auto begin = Clock::now();
         double done = 0;
@@ -151,7 +152,7 @@ double best(std::int32_t threads, const std::function<double(std::int32_t)>& wor
   return most;
 }
 
-// `operations`: of one instruction.
+// Peak of a kernel in operations per second. `operations`: number that one instruction does.
 double bestCompute(std::int32_t threads, ComputeKernel kernel, double operations) {
   return best(threads,
               [&](std::int32_t t) {

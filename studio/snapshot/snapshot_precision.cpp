@@ -37,12 +37,12 @@ const Record* find(const std::unordered_map<OriginId, const Record*>& table, con
   return nullptr;
 }
 
-// Remarks about these nodes from the passes that choose precisions.
+// Texts of the remarks about these nodes by passes that choose precisions.
 std::string whyNotLower(const StudioSnapshot& snapshot, const std::vector<OriginId>& origins) {
   for (const std::int32_t r : remarksOf(*snapshot.index, origins)) {
     const Remark& remark = snapshot.job->remarks[static_cast<std::size_t>(r)];
     const bool chooses = remark.pass == "insert-casts" || remark.pass == "insert-quantize";
-    // Decisions by hand are known already.
+    // The user knows the decisions made by hand.
     if (remark.kind != RemarkKind::kMissed || !chooses || remark.reason == "decided-by-hand") continue;
     return displayText(remark.text.empty() ? remark.reason : remark.text, 300);
   }
@@ -70,7 +70,7 @@ std::vector<std::string> keysOf(const StudioSnapshot& snapshot, const std::vecto
   return keys;
 }
 
-// Times of the newest run in each precision, by origin: rows of the comparison are joined already.
+// Times of the newest run in each precision by origin; the rows of the comparison are matched already.
 std::unordered_map<OriginId, const RunSetRow*> timesByOrigin(const StudioSnapshot& snapshot) {
   return snapshot.precisions && snapshot.precisions->same_model ? byOrigin(snapshot.precisions->rows)
                                                                 : std::unordered_map<OriginId, const RunSetRow*>();
@@ -171,7 +171,7 @@ std::optional<Overrides> overridesOf(const StudioSnapshot& snapshot, std::size_t
     return overrides;
   }
   if (assignment.size() != sensitivities.size()) return std::nullopt;
-  // Operations that were told apart by no more than what follows '@' share a key; where they differ FP32 is safe.
+  // Operations whose keys differ only after '@' share a key here; where their precisions differ FP32 is safe.
   std::map<std::string, char> chosen;
   for (std::size_t s = 0; s < sensitivities.size(); ++s) {
     const std::string key = sensitivities[s].key.substr(0, sensitivities[s].key.find('@'));

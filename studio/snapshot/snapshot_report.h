@@ -1,4 +1,4 @@
-// The screen as one HTML file: the picture itself and, to be searched and copied, the numbers in it.
+// The screen as one HTML file: the picture, and its numbers as text to search and copy.
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@
 namespace ipex_studio {
 
 struct ScreenReport {
-  TableSource table;                  // of the tab in front, if any
+  TableSource table;                  // table of the tab in front, if any
   std::vector<std::string> selected;  // names of what is selected
-  std::string png;                    // the bytes of the picture; empty: none
+  std::string png;                    // bytes of the picture; empty: none
 };
 
-// One file, no script, nothing loaded from outside. Names out of the model are escaped. Long tables are cut, and say so.
+// HTML text without scripts that loads nothing from outside. Names out of the model are escaped. Long tables are cut,
+// and say so.
 std::string screenReportHtml(const StudioSnapshot& snapshot, const ScreenReport& report);
 
 }  // namespace ipex_studio

@@ -78,7 +78,7 @@ nlohmann::json tableJson(const PanelTable& table) {
 std::string tableFileName(const StudioSnapshot& snapshot, const std::string& panel) {
   std::string name = fileName(snapshot.job->model.path);
   name = name.substr(0, name.rfind('.'));
-  // Only what no shell and no file system minds.
+  // Only characters that are safe in shells and file systems remain.
   for (char& c : name) {
     const bool plain =
         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_';

@@ -10,7 +10,7 @@
 
 namespace ipex_studio {
 
-// Text, or a number; one that is not finite stands for "not known".
+// A text or a number; a number that is not finite means "not known".
 struct TableCell {
   TableCell(std::string value) : text(std::move(value)) {}  // NOLINT: a cell is what is put into it
   TableCell(double value) : number(value), is_number(true) {}
@@ -22,19 +22,19 @@ struct TableCell {
 
 struct PanelTable {
   std::string panel;
-  std::vector<std::string> columns;  // with units: "time_ms"
+  std::vector<std::string> columns;  // names with units: "time_ms"
   std::vector<std::vector<TableCell>> rows;
-  std::vector<PanelTable> more{};  // what else the panel shows, each under its name
+  std::vector<PanelTable> more{};  // further tables of the panel, each with its name
 };
 
-// `source.fill` must be set.
+// Fills a table. `source.fill` must not be null.
 PanelTable filledTable(const TableSource& source, const StudioSnapshot& snapshot);
 
-// RFC 4180, header first. Text that a spreadsheet would take for a formula gets a leading apostrophe. What else the panel
-// shows follows after an empty line, with a header of its own.
+// The table as CSV (RFC 4180), header first. Text that a spreadsheet would take for a formula gets a leading
+// apostrophe. Further tables follow after an empty line, each with a header.
 std::string tableCsv(const PanelTable& table);
-// {"schema":1,"panel":…,"rows":[{column: value, …}, …]}, and rows of what else it shows under their name; null where a number is not known. Text is UTF-8 whatever the
-// model's names hold.
+// The table as JSON: {"schema":1,"panel":…,"rows":[{column: value, …}, …]}, with rows of further tables under their
+// names; null where a number is not known. Text is valid UTF-8 whatever the model's names hold.
 nlohmann::json tableJson(const PanelTable& table);
 
 // File name of a panel's table without its end: "resnet50-operations".

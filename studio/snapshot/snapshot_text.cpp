@@ -72,7 +72,7 @@ std::string formatShape(const std::string& text) {
   const std::size_t open = shape.find('(');
   const std::size_t close = shape.find(')', open == std::string::npos ? 0 : open);
   if (open != std::string::npos && close != std::string::npos && shape.compare(0, open, "Tensor") != 0) {
-    // "Float(1, 64, 56, 56, strides=[…])": only the sizes stand before the first word.
+    // In "Float(1, 64, 56, 56, strides=[…])" only the sizes stand before the first word.
     std::string sizes;
     for (const char c : shape.substr(open + 1, close - open - 1)) {
       if (std::isalpha(static_cast<unsigned char>(c)) != 0) break;

@@ -7,7 +7,7 @@
 namespace ipex_studio {
 namespace {
 
-// A day: later begins are not believed.
+// Latest begin that is taken for true: a day.
 constexpr std::int64_t kLongest_ns = 86'400'000'000'000;
 
 void finishTrack(TimelineTrack* track) {

@@ -13,25 +13,26 @@ namespace ipex_studio {
 struct TimeSlice {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
-  std::int32_t row = 0;  // into RunIndex::rows
+  std::int32_t row = 0;  // row of the operation, an index into RunIndex::rows
 };
 
 // The executions of one instance, in order of begin.
 struct TimelineTrack {
   std::int32_t thread = 0;
   std::vector<TimeSlice> slices;
-  std::vector<std::int64_t> busy_ns;  // busy_ns[i]: sum of the first i slices; one longer than `slices`
+  // Sums of durations: busy_ns[i] is that of the first i slices; one longer than `slices`.
+  std::vector<std::int64_t> busy_ns;
 
   std::int64_t begin_ns() const { return slices.empty() ? 0 : slices.front().begin_ns; }
   std::int64_t end_ns() const { return slices.empty() ? 0 : slices.back().end_ns; }
-  // The first slice that ends after `at_ns`; slices.size() when there is none.
+  // Index of the first slice that ends after `at_ns`; slices.size() if there is none.
   std::size_t firstEndingAfter(std::int64_t at_ns) const;
-  // Between two times: what belongs to no slice, in ns. Counts from the first slice to the last alone.
+  // Time (ns) between two times that belongs to no slice; only from the first slice to the last.
   std::int64_t unattributed_ns(std::int64_t from_ns, std::int64_t to_ns) const;
 };
 
-// `row_of_time`: for each of run.step_times the row it belongs to; -1: none. Slices that make no sense are left out, and
-// what overlaps the slice before is cut to its end.
+// Tracks of a run. `row_of_time`: the row of each of run.step_times; -1: none. Impossible slices are left out, and a
+// slice is cut where it overlaps the one before.
 std::vector<TimelineTrack> timelineTracks(const RunRecord& run, const std::vector<std::int32_t>& row_of_time);
 
 }  // namespace ipex_studio

@@ -1,4 +1,4 @@
-// State around a job that is in no record: the open file, and what is asked, exported and tuned.
+// State around a job that no record holds: the open file, the question of trust, exports and tuning.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace ipex_studio {
 
-// A model that can do more than compute waits for an answer.
+// The question how far a model that can do more than compute is to be trusted.
 struct TrustQuestion {
-  std::vector<std::string> findings;  // sentences; empty: nothing is asked
+  std::vector<std::string> findings;  // dangerous findings as sentences; empty: nothing is asked
   bool sandbox_is_whole = true;       // false: this kernel has no Landlock
   bool asked() const { return !findings.empty(); }
 };
@@ -24,28 +24,28 @@ struct ExportResult {
   std::string path;
   ExportForm form = ExportForm::kCompiled;
   std::int64_t bytes = 0;
-  std::int64_t prepared_bytes = 0;         // of the weights beside it; 0: none
-  std::optional<AccuracyRecord> accuracy;  // of the file's results against the original's
-  std::string problem;                     // one sentence
+  std::int64_t prepared_bytes = 0;         // size of the weights beside the file; 0: there are none
+  std::optional<AccuracyRecord> accuracy;  // comparison of the file's results with the original's
+  std::string problem;                     // why the export failed, as a sentence; empty otherwise
 };
 
 struct TuningState {
-  bool possible = false;           // a model is open
+  bool possible = false;           // true: a model is open
   std::string recipe;              // where the recipe for INT8 comes from, as a sentence; empty: there is none
-  bool calibration_waits = false;  // was interrupted and can go on
+  bool calibration_waits = false;  // true: it was interrupted and can go on
   bool search_waits = false;
 };
 
 struct WorkState {
-  std::string file;            // as it was opened; empty: nothing is open
-  bool remote = false;         // another machine runs it; data lie there
-  std::string recorded_at;     // of recorded runs: when; empty otherwise
-  std::string recorded_model;  // their model, where it lies on this machine still; empty: it does not
+  std::string file;            // path as it was opened; empty: nothing is open
+  bool remote = false;         // true: another machine runs the model and holds its data
+  std::string recorded_at;     // date of the recorded runs that are open; empty otherwise
+  std::string recorded_model;  // path of the recorded runs' model; empty if this machine does not have it
   TrustQuestion trust;
   ExportResult exported;
   TuningState tuning;
-  std::string flags;      // of the command line, that were typed in the window
-  bool prepared = false;  // --prepared was among them: exports begin with it
+  std::string flags;      // flags of the command line that were typed in the window
+  bool prepared = false;  // true: --prepared is among the flags, so the export dialog begins with it
 };
 
 }  // namespace ipex_studio

@@ -13,7 +13,7 @@ struct Occurrence {
   bool unique = true;
 };
 
-// Pairs of lines unique in both texts, ascending in both: the longest increasing subsequence of the second.
+// Pairs of lines that are unique in both texts, ascending in both: the longest increasing subsequence.
 std::vector<DiffRow> anchorsOf(const std::vector<std::string_view>& before,
                                const std::vector<std::string_view>& after) {
   std::unordered_map<std::string_view, Occurrence> lines;

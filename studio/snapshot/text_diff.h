@@ -8,7 +8,7 @@
 
 namespace ipex_studio {
 
-// Lines as positions in their text, without line ends.
+// Lines of a text, without line ends; they point into it.
 std::vector<std::string_view> linesOf(const std::string& text);
 
 // One row of the two texts side by side: an index into the lines of each, -1 where the other side has no such line.
@@ -17,8 +17,8 @@ struct DiffRow {
   std::int32_t after = -1;
 };
 
-// Lines that occur once in each text and in the same order hold the texts together, with equal lines next to them
-// ("patience diff", B. Cohen). Linear but for a sort; deterministic.
+// Matches lines that occur once in each text and in the same order, and equal lines next to them ("patience diff", B.
+// Cohen). Linear but for a sort; deterministic.
 std::vector<DiffRow> diffLines(const std::vector<std::string_view>& before, const std::vector<std::string_view>& after);
 
 }  // namespace ipex_studio

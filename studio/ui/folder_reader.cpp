@@ -64,7 +64,7 @@ void FolderReader::read(const std::string& path) {
     const std::lock_guard lock(shared_->mutex);
     number = ++shared_->wanted;
   }
-  // Detached: a share that never answers must not keep the window from closing.
+  // The thread is detached: a share that never answers must not keep the window from closing.
   std::thread([shared = shared_, path, number] {
     auto listing = std::make_shared<const FolderListing>(readFolder(path));
     const std::lock_guard lock(shared->mutex);

@@ -12,30 +12,30 @@ namespace ipex_studio {
 struct FolderEntry {
   std::string name;
   bool folder = false;
-  std::int64_t bytes = 0;  // of a file
+  std::int64_t bytes = 0;  // size of a file
 };
 
 struct FolderListing {
-  std::string path;                  // absolute
-  std::vector<FolderEntry> entries;  // folders first, then files, each by name; hidden ones are left out
-  std::string problem;               // why it cannot be read, as a sentence; empty: it could
-  bool cut = false;                  // it holds more than is listed
+  std::string path;                  // absolute path
+  std::vector<FolderEntry> entries;  // folders, then files, each by name, without hidden ones
+  std::string problem;               // why the folder cannot be read, as a sentence; empty: it can
+  bool cut = false;                  // true: the folder holds more than is listed
 };
 
-// Throws nothing. Reads at most kMaxFolderEntries.
+// Lists a folder, at most kMaxFolderEntries of it. Never throws.
 FolderListing readFolder(const std::string& path);
 constexpr std::size_t kMaxFolderEntries = 20000;
 
-// Used by one thread.
+// Not thread-safe; used by one thread.
 class FolderReader {
  public:
   // `wake` is called from another thread whenever a folder has been read.
   explicit FolderReader(std::function<void()> wake);
-  ~FolderReader();  // does not wait for a folder that is being read
+  ~FolderReader();  // leaves a read that is under way to itself
   FolderReader(const FolderReader&) = delete;
   FolderReader& operator=(const FolderReader&) = delete;
 
-  // A newer wish replaces an older one.
+  // Asks for a folder; replaces an earlier wish that is not met yet.
   void read(const std::string& path);
   // The last listing; null before the first one.
   std::shared_ptr<const FolderListing> latest() const;

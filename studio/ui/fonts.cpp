@@ -10,7 +10,7 @@
 namespace ipex_studio {
 namespace {
 
-// Folders of Debian's packages fonts-inter and fonts-jetbrains-mono, and of manual installations.
+// Folders of the fonts in Debian's packages fonts-inter and fonts-jetbrains-mono, and of manual installations.
 const char* const kFolders[] = {"/usr/share/fonts/opentype/inter/", "/usr/share/fonts/truetype/jetbrains-mono/",
                                 "/usr/share/fonts/truetype/inter/", "/usr/local/share/fonts/", "/usr/share/fonts/"};
 
@@ -80,7 +80,7 @@ Fonts loadFonts(float scale) {
   // Width of the widest digit of Inter in em.
   constexpr float kRegularDigit = 0.642F;
   constexpr float kSemiboldDigit = 0.667F;
-  // ImGui's pixel size is ascent to descent; the style counts in em.
+  // Sizes of ImGui, which are from ascent to descent, per em.
   constexpr float kInter = 1.21F;
   constexpr float kMono = 1.32F;
   Fonts fonts;

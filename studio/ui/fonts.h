@@ -6,7 +6,7 @@
 namespace ipex_studio {
 
 struct Fonts {
-  ImFont* text = nullptr;        // 13 px; digits have equal widths in all of them
+  ImFont* text = nullptr;        // 13 px; digits have equal widths in all fonts
   ImFont* head = nullptr;        // 12 px semibold
   ImFont* strong = nullptr;      // 15 px semibold
   ImFont* big = nullptr;         // 26 px semibold

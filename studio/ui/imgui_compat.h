@@ -1,5 +1,4 @@
-// Differences between Dear ImGui 1.86 and later versions: keys and fed input. Nothing else in the studio asks for the
-// version.
+// Differences between Dear ImGui 1.86 and later versions: keys and fed input. No other file asks for the version.
 #pragma once
 
 #include <imgui.h>
@@ -13,7 +12,7 @@ inline void feedMousePosition(float x, float y) { ImGui::GetIO().MousePos = {x, 
 inline void feedMouseButton(int button, bool down) { ImGui::GetIO().MouseDown[button] = down; }
 inline void feedMouseWheel(float amount) { ImGui::GetIO().MouseWheel = amount; }
 inline void feedKey(ImGuiKey key, bool down) { ImGui::GetIO().KeysDown[ImGui::GetIO().KeyMap[key]] = down; }
-// Keys by the character on them: 'A'..'Z', '0'..'9' and "-=/,."; GLFW's codes are those characters.
+// True if the key with this character was pressed: 'A'..'Z', '0'..'9' and "-=/,."; GLFW's codes are those characters.
 inline bool characterPressed(char key) { return ImGui::IsKeyPressed(static_cast<unsigned char>(key)); }
 inline void feedCharacter(char key, bool down) { ImGui::GetIO().KeysDown[static_cast<unsigned char>(key)] = down; }
 inline bool functionKeyPressed(int number) { return ImGui::IsKeyPressed(289 + number); }
@@ -22,7 +21,7 @@ inline void feedModifiers(bool ctrl, bool shift) {
   ImGui::GetIO().KeyCtrl = ctrl;
   ImGui::GetIO().KeyShift = shift;
 }
-// Without a window no backend fills the key map.
+// Fills the key map, as no backend does without a window.
 inline void mapKeysForTests() {
   for (int key = 0; key < ImGuiKey_COUNT; ++key) ImGui::GetIO().KeyMap[key] = key;
 }

@@ -3,7 +3,7 @@
 
 #include <GLFW/glfw3.h>
 
-// Needs the types of gl.h, which GLFW includes.
+// glext.h needs the types of gl.h, which GLFW includes.
 #include <GL/glext.h>
 #include <stb_image_write.h>
 

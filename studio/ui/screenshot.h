@@ -1,4 +1,4 @@
-// An off-screen picture: a frame buffer of exact size, and its pixels as a PNG.
+// Off-screen pictures: a frame buffer of exact size, and its pixels as a PNG.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace ipex_studio {
 
-// Needs a current OpenGL 3 context at construction, use and destruction.
+// A frame buffer to draw into. An OpenGL 3 context must be current at construction, use and destruction.
 class OffscreenTarget {
  public:
-  // Throws Error(kUnsupported) when the context cannot make one.
+  // Makes a target of this size in pixels. Throws Error(kUnsupported) if the context cannot.
   OffscreenTarget(int width, int height);
   ~OffscreenTarget();
   OffscreenTarget(const OffscreenTarget&) = delete;
@@ -18,7 +18,7 @@ class OffscreenTarget {
 
   // Directs drawing to this target.
   void bind() const;
-  // RGBA, top row first, alpha opaque.
+  // Pixels as RGBA, top row first, opaque.
   std::vector<std::uint8_t> pixels() const;
 
  private:
@@ -28,12 +28,12 @@ class OffscreenTarget {
   unsigned color_ = 0;
 };
 
-// The content of the bound frame buffer, in the form of OffscreenTarget::pixels.
+// Pixels of the bound frame buffer, as OffscreenTarget::pixels() gives them.
 std::vector<std::uint8_t> readPixels(int width, int height);
 
-// The bytes of a PNG file.
+// The pixels as bytes of a PNG file.
 std::string encodePng(int width, int height, const std::vector<std::uint8_t>& rgba);
-// Throws Error(kFailure) naming the path when it cannot be written.
+// Writes a PNG file. Throws Error(kFailure) with the path if it cannot be written.
 void writePng(const std::string& path, int width, int height, const std::vector<std::uint8_t>& rgba);
 
 }  // namespace ipex_studio

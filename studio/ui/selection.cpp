@@ -30,10 +30,12 @@ bool Selection::take(const std::string& action) {
   return true;
 }
 
-bool Selection::wants(const std::string& beginning) const {
-  return std::any_of(requests_.begin(), requests_.end(), [&](const Request& request) {
-    return request.action.compare(0, beginning.size(), beginning) == 0;
-  });
+std::optional<std::string> Selection::nextRequest() {
+  const auto found =
+      std::find_if(requests_.begin(), requests_.end(), [](const Request& request) { return !request.seen; });
+  if (found == requests_.end()) return std::nullopt;
+  found->seen = true;
+  return found->action;
 }
 
 void Selection::ageRequests() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,16 +10,17 @@
 
 namespace ipex_studio {
 
-// Owned and used by the drawing thread alone.
+// Not thread-safe; used by the drawing thread alone.
 class Selection {
  public:
-  // Sorted, unique. A node, step, remark or time is selected when it shares an origin with the selection.
+  // The selected origins, sorted and unique. A node, step, remark or time is selected if it shares an origin with
+  // them.
   const std::vector<OriginId>& origins() const { return origins_; }
   bool empty() const { return origins_.empty(); }
   bool contains(OriginId origin) const;
   bool overlaps(const std::vector<OriginId>& origins) const;
 
-  // `reveal` asks canvases and tables to bring it into view.
+  // Replaces the selection. `reveal`: asks canvases and tables to bring it into view.
   void select(std::vector<OriginId> origins, bool reveal);
   void clear();
 
@@ -31,17 +33,17 @@ class Selection {
   // moves. The left side ("before") is always stage before_stage, the frozen graph at first.
   std::int32_t after_stage = -1;
   std::int32_t before_stage = 0;
-  // The left side shows the graph before the pass at the right instead of before_stage.
+  // True: the left side shows the graph before the pass at the right, not before_stage.
   bool before_is_previous = false;
   // Name of a bottom panel to bring to the front; the window takes it and empties it.
   std::string front_panel;
 
-  // Requests an action by key, palette or script (names of app_actions.h); the panel that can do it takes it in the
-  // same frame or the next.
-  void request(const std::string& action) { requests_.push_back({action, 2}); }
+  // Requests an action (Action::name) for a key, the palette or a script; the panel that carries it out takes it in
+  // the same frame or the next.
+  void request(const std::string& action) { requests_.push_back({action, 2, false}); }
   bool take(const std::string& action);
-  // Something that begins so was asked for and not taken yet.
-  bool wants(const std::string& beginning) const;
+  // The oldest request that was neither taken nor returned here before; nullopt if there is none.
+  std::optional<std::string> nextRequest();
   bool hasRequests() const { return !requests_.empty(); }
   // Drops requests that no panel took; called at the end of each frame.
   void ageRequests();
@@ -50,6 +52,7 @@ class Selection {
   struct Request {
     std::string action;
     int frames_left;
+    bool seen = false;  // true: nextRequest() has returned it
   };
 
   std::vector<Request> requests_;

@@ -1,4 +1,4 @@
-// Colours and measures of everything that is drawn. Three themes; text on its ground has at least 4.5 : 1.
+// Colours and sizes of everything drawn, in three themes; the contrast of text to its ground is at least 4.5 : 1.
 #pragma once
 
 #include <imgui.h>
@@ -11,15 +11,15 @@
 namespace ipex_studio {
 
 struct Theme {
-  ImU32 ground;  // behind the canvas
+  ImU32 ground;  // ground of the canvas
   ImU32 panel;
-  ImU32 raised;  // buttons, hovered rows
+  ImU32 raised;  // ground of buttons and hovered rows
   ImU32 node;    // faces of nodes on the canvas
   ImU32 line;    // hairlines, borders
   ImU32 text;
   ImU32 dim;        // secondary text
   ImU32 faint;      // edges, disabled text
-  ImU32 selection;  // ground of what is selected
+  ImU32 selection;  // ground of selected things
   ImU32 accent;
   ImU32 on_accent;  // text on accent
   ImU32 good;
@@ -30,7 +30,7 @@ struct Theme {
   ImU32 kind(KindGroup group) const { return kinds[static_cast<std::size_t>(group)]; }
 };
 
-// "dark", "light" or "contrast"; throws Error(kUsage) for anything else.
+// The theme of this name: "dark", "light" or "contrast". Throws Error(kUsage) for another.
 Theme themeByName(const std::string& name);
 
 // Writes the theme into the current ImGui context's style, with all sizes multiplied by `scale`.
@@ -38,7 +38,7 @@ void applyTheme(const Theme& theme, float scale);
 
 // `color` with its alpha multiplied by `alpha` (0..1).
 ImU32 withAlpha(ImU32 color, float alpha);
-// Between two colours: 0 gives `a`, 1 gives `b`.
+// A colour between two: `t` 0 gives `a`, 1 gives `b`.
 ImU32 mixColors(ImU32 a, ImU32 b, float t);
 
 }  // namespace ipex_studio

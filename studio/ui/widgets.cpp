@@ -10,7 +10,7 @@
 namespace ipex_studio {
 namespace {
 
-// RAII for an optional font.
+// Uses a font for as long as it lives; null: the current one.
 class FontScope {
  public:
   explicit FontScope(ImFont* font) : pushed_(font != nullptr) {
@@ -32,7 +32,7 @@ void unformatted(const std::string& text) { ImGui::TextUnformatted(text.data(), 
 
 bool reachedByKeys() { return ImGui::IsItemFocused() && ImGui::GetIO().NavVisible; }
 
-// Around what keys have reached.
+// Draws a frame around the item that keys have reached.
 void focusRing(const Ui& ui, ImVec2 low, ImVec2 high) {
   if (!reachedByKeys()) return;
   const float gap = ui.px(2);
@@ -40,8 +40,8 @@ void focusRing(const Ui& ui, ImVec2 low, ImVec2 high) {
                                       ui.px(6), 0, std::max(1.F, 1.5F * ui.scale));
 }
 
-// End of the line that begins at `begin`, so that it fits: at a space, and not before a unit or sign that belongs to
-// the number in front of it. A word that is too long stands alone.
+// End of the line that begins at `begin` and fits: at a space, and not before a unit or sign that belongs to the
+// number in front of it. A word that is too long has a line of its own.
 std::size_t endOfLine(const std::string& text, std::size_t begin, float width) {
   std::size_t fits = std::string::npos;
   for (std::size_t space = begin; space < text.size();) {
@@ -247,7 +247,7 @@ void tooltip(const std::string& text) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {10, 8});
   ImGui::BeginTooltip();
   ImGui::PushTextWrapPos(ImGui::GetFontSize() * 30);
-  // Line by line, since line ends are the studio's own.
+  // The text is cut line by line, since line ends are the studio's own.
   constexpr std::size_t kMaxBytes = 1200;
   for (std::size_t begin = 0; begin < std::min(text.size(), kMaxBytes);) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -282,7 +282,7 @@ void emptyState(const Ui& ui, const std::string& headline, const std::string& wh
 
 bool beginDialog(const Ui& ui, const char* id, float width) {
   const ImVec2 display = ImGui::GetIO().DisplaySize;
-  // Above the middle where there is room for that.
+  // A dialog stands a little above the middle if there is room.
   const float middle = display.y > ui.px(760) ? 0.44F : 0.5F;
   ImGui::SetNextWindowPos({std::floor(display.x / 2), std::floor(display.y * middle)}, ImGuiCond_Always, {0.5F, 0.5F});
   ImGui::SetNextWindowSize({std::floor(std::min(ui.px(width), display.x - ui.px(24))), 0});
@@ -293,7 +293,7 @@ bool beginDialog(const Ui& ui, const char* id, float width) {
                                            ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize |
                                                ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings);
   ImGui::PopStyleVar(3);
-  // For the next frame; App::frame ends it with the dialog.
+  // Keys move through the dialog from the next frame on; App::frame ends that with the dialog.
   if (open) ImGui::GetIO().ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
   return open;
 }
@@ -301,7 +301,7 @@ bool beginDialog(const Ui& ui, const char* id, float width) {
 void endDialog() { ImGui::EndPopup(); }
 
 bool confirmButton(const Ui& ui, const char* id, const std::string& text, bool enabled) {
-  // A field that Enter has just left is no longer active here.
+  // A field that Enter has just left is not active any more here.
   const bool entered = ImGui::IsWindowFocused() && !ImGui::IsAnyItemActive() && !ImGui::IsWindowAppearing() &&
                        !ImGui::GetIO().NavVisible && keyPressedOnce(ImGuiKey_Enter);
   return button(ui, id, text, ButtonLook::kPrimary, enabled) || (enabled && entered);

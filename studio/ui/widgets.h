@@ -1,5 +1,4 @@
-// The widgets that all panels are made of, and the data that they need to draw. Text always goes in as data, never as a
-// format.
+// The widgets of all panels, and the data that draw them. Text is always data, never a format.
 #pragma once
 
 #include <imgui.h>
@@ -18,13 +17,13 @@ namespace ipex_studio {
 
 class SceneService;
 
-// Lives as long as the window; theme and fonts change only between frames.
+// Data of the window that widgets need. Theme and fonts change only between frames.
 struct Ui {
   Theme theme{};
   Fonts fonts;
   float scale = 1;
   SceneService* scenes = nullptr;
-  std::function<void()> wake;                        // asks for another frame, from any thread; may be empty
+  std::function<void()> wake;                        // asks for another frame; thread-safe; may be empty
   const std::vector<std::string>* recent = nullptr;  // files opened before, the newest first
 
   float px(float points) const { return points * scale; }
@@ -36,17 +35,18 @@ float drawFittedText(ImDrawList* list, ImFont* font, float pixels, ImVec2 at, fl
 
 // One line of text in a colour, at the cursor.
 void label(ImU32 color, const std::string& text, ImFont* font = nullptr);
-// Wrapped at the right edge of the window.
+// Text wrapped at the right edge of the window.
 void paragraph(ImU32 color, const std::string& text);
 // One line that ends with "…" at `width` pixels; the whole text as a tooltip when it was cut.
 void fittedLabel(const Ui& ui, ImU32 color, const std::string& text, float width, ImFont* font = nullptr);
 // One line whose right end is `right` pixels from the window's left edge.
 void labelRight(ImU32 color, const std::string& text, float right, ImFont* font = nullptr);
 
-// Wrapped to `width` pixels, with links (none where empty) after the last word; which of them was clicked, -1: none.
+// Text wrapped to `width` pixels, with links after the last word (none where empty). Returns the index of the clicked
+// link; -1: none.
 int paragraphWithLinks(const Ui& ui, const std::string& text, const std::vector<std::string>& links, float width);
 
-// Accent-coloured text that is clicked. `id` tells equal texts apart.
+// Accent-coloured text; true if it was clicked. `id` tells equal texts apart.
 bool link(const Ui& ui, const char* id, const std::string& text);
 
 enum class ButtonLook { kPlain, kPrimary, kQuiet, kChosen };
@@ -61,7 +61,7 @@ void setField(std::array<char, N>* field, const std::string& text) {
   std::copy_n(text.begin(), std::min(text.size(), N - 1), field->begin());
 }
 
-// The text of the chips: "BF16".
+// Text of a precision's chip: "BF16".
 const char* precisionLabel(Precision precision);
 
 // The head of a panel: semibold dim text over a hairline, 34 points high, over the width of the window.
@@ -78,17 +78,17 @@ void tooltip(const std::string& text);
 // The text of an empty panel: one headline and what to do next, in the middle of the window.
 void emptyState(const Ui& ui, const std::string& headline, const std::string& what_next);
 
-// A dialog in the middle of the window that keeps the rest from being used: drawn between the two, and closed by Escape. Arrow
-// keys go from field to field and button to button, Tab from field to field, Space and Enter press.
-// False: it is not open; endDialog() must follow only where it is. `width` in points.
+// A dialog in the middle of the window that keeps the rest from being used; Escape closes it. Arrow keys go from
+// field to field and button to button, Tab from field to field; Space and Enter press. False if the dialog is not
+// open; endDialog() must follow only if true. `width`: in points.
 bool beginDialog(const Ui& ui, const char* id, float width);
 void endDialog();
-// The button that a dialog is there for: Enter presses it, too, unless keys have gone to another.
+// The main button of a dialog, which Enter presses unless keys have gone to another.
 bool confirmButton(const Ui& ui, const char* id, const std::string& text, bool enabled);
-// A line of a dialog: dim text at the left, and the width that is left for what stands at its right.
+// A line of a dialog: dim text at the left. Returns the width left for the item at its right.
 float dialogLine(const Ui& ui, const std::string& text, float points = 120);
 
-// A child window filled with `color`; returns whether to draw into it, endArea() must follow either way.
+// A child window filled with `color`. False if nothing needs to be drawn into it; endArea() must follow either way.
 bool beginArea(const Ui& ui, const char* id, ImVec2 size, ImU32 color, ImVec2 padding, ImGuiWindowFlags flags = 0);
 void endArea();
 

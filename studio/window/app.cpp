@@ -22,15 +22,15 @@ constexpr float kTabPoints = 36;
 constexpr float kLeftPoints = 300, kMinLeft = 232;
 constexpr float kRightPoints = 360, kMinRight = 250;
 constexpr float kBottomPoints = 300, kMinBottom = 212;
-constexpr float kMinForAll = 1100;  // the width in points for passes, graph and inspector side by side
+constexpr float kMinForAll = 1100;  // least width in points to show passes, graph and inspector side by side
 constexpr float kGrip = 6;
-// Width that is left of a hidden part: enough to bring it back by mouse.
+// Width of the strip that stands for a hidden part, and brings it back by mouse.
 constexpr float kRailPoints = 22;
 constexpr float kMinScale = 0.75F;
 constexpr float kMaxScale = 4;
 constexpr float kScaleStep = 1.15F;
 
-// The size that the style asks for, less on small windows.
+// Size of a part in points: as dragged, else as the style prefers, less in small windows.
 float wanted(float dragged, float preferred, float window, float share, float least) {
   if (dragged >= 0) return std::clamp(dragged, least, std::max(least, window * 0.6F));
   return std::clamp(window * share, least, preferred);
@@ -53,7 +53,7 @@ App::App(const AppOptions& options, std::function<void()> wake)
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
   io.ConfigInputTextCursorBlink = false;
-  // The advances that size nodes are known only once the atlas is built.
+  // Nodes are sized by glyph widths, which are known only once the atlas is built.
   unsigned char* pixels = nullptr;
   int width = 0;
   int height = 0;
@@ -107,20 +107,8 @@ void App::act(const StudioSnapshot& snapshot) {
   resize("panel.passes-wider", "panel.passes-narrower", &settings_.left, kLeftPoints, kMinLeft);
   resize("panel.inspector-wider", "panel.inspector-narrower", &settings_.right, kRightPoints, kMinRight);
   resize("panel.bottom-taller", "panel.bottom-lower", &settings_.bottom, kBottomPoints, kMinBottom);
-  // Actions that only one tab can do bring it to the front.
-  for (const PanelEntry* panel : allPanels()) {
-    for (const char* beginning : panel->owned_actions) {
-      if (!selection_.wants(beginning)) continue;
-      selection_.front_panel = panel->name;
-      settings_.hide_bottom = false;
-    }
-  }
-  for (const auto& panel : panels_) {
-    if (panel->place() != PanelPlace::kBottomTab || !selection_.take(std::string("tab.") + panel->name())) continue;
-    selection_.front_panel = panel->name();
-    settings_.hide_bottom = false;
-  }
-  // Beside the tables, in the current folder.
+  bringForward();
+  // Reports are written to the current folder, as tables are.
   for (const char* ending : {"html", "png"}) {
     if (selection_.take(std::string("report.") + ending))
       report_ = reportOf(snapshot, tableFileName(snapshot, "report") + "." + ending);
@@ -133,6 +121,20 @@ void App::act(const StudioSnapshot& snapshot) {
                                    : std::filesystem::absolute(opened_, ignored).lexically_normal().string());
   }
   scrub(snapshot);
+}
+
+// Brings the tabs of requested actions to the front in the order of the requests, so that the last one stays there. A tab
+// that has something to do is in front for at least a frame.
+void App::bringForward() {
+  while (const std::optional<std::string> action = selection_.nextRequest()) {
+    const PanelEntry* tab = tabOf(*action);
+    if (tab == nullptr) continue;
+    selection_.front_panel = tab->name;
+    settings_.hide_bottom = false;
+    const bool opened = *action == std::string("tab.") + tab->name;
+    if (!opened) break;
+    selection_.take(*action);
+  }
 }
 
 ReportCommand App::reportOf(const StudioSnapshot& snapshot, const std::string& path) const {
@@ -177,7 +179,7 @@ void App::frame(const StudioSnapshot& snapshot, Commands& commands) {
                                  ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::Begin("studio", nullptr, flags);
   const bool popup = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);
-  // Outside dialogs arrows scrub and letters act.
+  // Outside dialogs the keyboard walks through passes and starts actions, so ImGui must not use it.
   ImGui::GetIO().ConfigFlags &= ~ImGuiConfigFlags_NavEnableKeyboard;
   if (keyPressed(ImGuiKey_Escape) && !ImGui::IsAnyItemActive() && !popup) selection_.clear();
   const Action* action = popup ? nullptr : pressedAction(ImGui::GetIO().WantTextInput);
@@ -254,7 +256,7 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   folded_right_ = false;
 }
 
-// The strip in the place of a hidden part: its name; a click brings the part back.
+// Draws the strip in the place of a hidden part, with its name; a click brings the part back.
 void App::rail(const char* id, const char* what, ImVec2 at, ImVec2 size, bool* hidden) {
   if (!*hidden) return;
   ImGui::SetCursorPos(at);
@@ -279,7 +281,7 @@ void App::rail(const char* id, const char* what, ImVec2 at, ImVec2 size, bool* h
 }
 
 float App::splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical, bool* hide) {
-  // A child window of its own lies above its neighbours and gets the mouse.
+  // The grip is a child window, so that it lies above its neighbours and gets the mouse.
   ImGui::SetCursorPos(at);
   ImGui::PushID(id);
   float moved = 0;
@@ -313,7 +315,7 @@ void App::stepTab(int step) {
   tab_ = tabs[static_cast<std::size_t>((static_cast<int>(front) + step + count) % count)]->name();
 }
 
-// Padding of a tab beside its name: less if many tabs stand in a small window.
+// Padding around a tab's name, less if many tabs stand in a small window.
 float App::tabPadding(float width) const {
   const ImFont* font = ui_.fonts.head;
   float names = 0;
@@ -367,7 +369,7 @@ void App::drawBottom(const StudioSnapshot& snapshot, Commands& commands) {
   endArea();
 }
 
-// Links at the right of the tabs that save the front tab's table as a file in the current folder.
+// Draws the links at the right of the tabs that save the front tab's table to the current folder.
 void App::drawSaveLinks(const StudioSnapshot& snapshot, const Panel& front, float tabs_end, Commands& commands) {
   const auto save = [&](const char* ending) {
     commands.post(SaveTableCommand{tableSource(front.name()), tableFileName(snapshot, front.name()) + ending});

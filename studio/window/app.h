@@ -1,5 +1,5 @@
-// The studio without its window: theme, fonts, panels and their arrangement, drawn into whatever ImGui context is
-// current. window.cpp puts a real window around it; tests run it with none.
+// The studio without its window: theme, fonts and panels, drawn into the current ImGui context. window.cpp puts a
+// window around it; tests use none.
 #pragma once
 
 #include <functional>
@@ -19,13 +19,13 @@ namespace ipex_studio {
 struct AppOptions {
   float scale = 1;
   std::string theme = "dark";
-  std::string panel;        // one of the panels' names: it alone is drawn; empty: all
-  WindowSettings settings;  // sizes, and what is hidden
+  std::string panel;        // name of the only panel to draw; empty: all
+  WindowSettings settings;  // remembered sizes, hidden parts, theme and scale
 };
 
 class App {
  public:
-  // Throws what the constructor would throw, without needing a context.
+  // Throws what the constructor would throw, but needs no context.
   static void check(const AppOptions& options);
 
   // Needs a current ImGui context and fills its font atlas. `wake` is called from another thread when a new frame would
@@ -33,12 +33,12 @@ class App {
   App(const AppOptions& options, std::function<void()> wake);
   ~App();
 
-  // To be called before ImGui::NewFrame: a change of scale takes effect here. True: the font atlas is another one.
+  // Applies a change of scale; to be called before ImGui::NewFrame. True if the font atlas was built anew.
   bool prepareFrame();
   // Draws over the whole display, which has been cleared to theme().panel; to be called between ImGui::NewFrame and
   // ImGui::Render.
   void frame(const StudioSnapshot& snapshot, Commands& commands);
-  // True when the next frame, given the same snapshot and no input, would look the same.
+  // True if the next frame would look the same, given the same snapshot and no input.
   bool settled() const;
 
   // The content of the screen without its picture.
@@ -53,6 +53,7 @@ class App {
 
  private:
   void act(const StudioSnapshot& snapshot);
+  void bringForward();
   void scrub(const StudioSnapshot& snapshot);
   void drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 size);
   void drawBottom(const StudioSnapshot& snapshot, Commands& commands);
@@ -73,10 +74,10 @@ class App {
   std::unique_ptr<SceneService> scenes_;
   std::vector<std::unique_ptr<Panel>> panels_;
   bool drawn_ = false;
-  bool folded_right_ = false;  // the inspector, by itself for want of room
+  bool folded_right_ = false;  // true: the inspector was hidden for want of room, not by the user
   Panel* alone_ = nullptr;
   std::string tab_ = "operations";
-  std::string opened_;  // the file that the last snapshot had open
+  std::string opened_;  // file that was open in the last snapshot
 };
 
 }  // namespace ipex_studio

@@ -1,18 +1,19 @@
-// Everything that can be done by key, by name in the command palette, and from a script: one list for all three.
+// The list of all actions, those of the window and of its panels: what keys, the command palette and scripts can do.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "studio/panels/action.h"
+#include "studio/panels/panel.h"
+
 namespace ipex_studio {
 
-struct Action {
-  const char* name;   // "graph.fit": what scripts say and panels take from the selection
-  const char* title;  // "Show the whole graph"
-  const char* keys;   // "F", "Ctrl+P", "Shift+F"; empty: none
-};
-
+// In the order of the command palette.
 const std::vector<Action>& allActions();
+
+// The tab that this action opens or that alone can do it; null: none.
+const PanelEntry* tabOf(const std::string& action);
 
 // The action whose keys were pressed in this frame; null: none. `typing`: a text field has the keyboard, so that only
 // keys with Ctrl count.

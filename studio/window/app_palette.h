@@ -1,4 +1,4 @@
-// The command palette and the sheet of shortcuts: the list of actions, to search and to look at.
+// The command palette and the sheet of shortcuts.
 #pragma once
 
 #include <array>
@@ -11,7 +11,8 @@ namespace ipex_studio {
 class Palette {
  public:
   explicit Palette(const Ui& ui) : ui_(ui) {}
-  // Draws the open list over everything else; opens on "palette" and "shortcuts". The chosen action is requested.
+  // Draws the palette or the sheet over everything else. The actions "palette" and "shortcuts" open them; a chosen
+  // action is requested.
   void draw(Selection& selection);
   bool open() const { return open_; }
 

@@ -83,7 +83,7 @@ bool Script::advance(const Frame& frame) {
     if (!run(steps_[next_], frame)) return true;
     ++next_;
     fresh_ = true;
-    // The effect of a step shows in a later frame.
+    // Effects of a step show in a later frame.
     const std::string& verb = steps_[next_ - 1].verb;
     if (verb != "wait" && verb != "expect" && verb != "screenshot") return true;
   }

@@ -34,33 +34,34 @@
 
 namespace ipex_studio {
 
-// Steps that ask the session for work, as commands. `line`: for messages. Throw Error(kUsage).
+// Commands of the steps that ask the session for work. `line`: number for messages. Throw Error(kUsage).
 Command trustStep(const std::string& rest, int line);
 Command exportStep(const std::string& rest, int line);
 Command tuneStep(const std::string& rest, int line);
 Command loadStep(const std::string& rest, int line, const StudioSnapshot& snapshot);
-// A fact about work that `expect` may ask for; nullopt for other keys. `good`: it is as `value` says.
+// The value of a fact about work that `expect` may ask for; nullopt for other keys. `good`: true if it is as `value`
+// says.
 std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::string& key, const std::string& value,
                                     bool* good);
 
 class Script {
  public:
-  // Throws Error(kUsage) naming the line for anything that is not a step, Error(kUsage) when the file cannot be read.
+  // Reads a script. Throws Error(kUsage) if the file cannot be read, and with the number of a line that is no step.
   static Script read(const std::string& path);
   static Script parse(const std::string& text);
 
-  // A frame as it was drawn.
+  // The frame that was just drawn.
   struct Frame {
     const StudioSnapshot& snapshot;
     Selection& selection;
     const FrameStatistics& statistics;
-    bool settled;  // nothing under way, layouts done, for some frames
+    bool settled;  // true: for some frames no work was under way and all layouts were done
     std::function<void(Command)> post;
     std::function<void(const std::string& path)> screenshot;
     std::function<void(const std::string& path)> report;
   };
-  // Takes as many steps as this frame allows; false: all are done. Throws Error(kFailure) when an expectation is not met
-  // or a wait takes more than ten minutes.
+  // Takes as many steps as this frame allows; false if all are done. Throws Error(kFailure) if an expectation is not
+  // met or a wait takes more than ten minutes.
   bool advance(const Frame& frame);
 
  private:
@@ -77,7 +78,7 @@ class Script {
 
   std::vector<Step> steps_;
   std::size_t next_ = 0;
-  bool fresh_ = true;  // the step has not been looked at yet
+  bool fresh_ = true;  // true: the current step has not begun
   std::chrono::steady_clock::time_point since_;
 };
 

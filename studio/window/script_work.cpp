@@ -1,4 +1,4 @@
-// Steps of a script that ask the session for work, and what can be expected of it.
+// Steps of a script that ask the session for work, and the facts about work that `expect` knows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::vector<std::string> wordsOf(const std::string& text) {
               fmt::format("Line {} of the script: '{}' is not known; use {}.", line, displayText(word, 80), choices));
 }
 
-// '+' stands for a space in paths, as words end at spaces.
+// The path that a word stands for: '+' is a space, as words end at spaces.
 std::string pathOf(std::string text) {
   std::replace(text.begin(), text.end(), '+', ' ');
   return text;

@@ -78,7 +78,7 @@ bool writeSettings(const std::string& path, const WindowSettings& settings) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   if (error) return false;
-  // In one step, so that two windows that close at once leave one whole file.
+  // The rename is one step, so that two windows that close at once leave one whole file.
   const std::string fresh = path + ".new";
   {
     std::ofstream file(fresh, std::ios::trunc);

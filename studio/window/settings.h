@@ -14,23 +14,23 @@ struct WindowSettings {
   bool hide_left = false;
   bool hide_right = false;
   bool hide_bottom = false;
-  std::string theme;                // empty: none was chosen
-  float scale = 0;                  // 0: as the display asks
+  std::string theme;                // name of the chosen theme; empty: none was chosen
+  float scale = 0;                  // size of everything drawn; 0: as the display asks
   std::vector<std::string> recent;  // files that were opened, absolute paths, the newest first
 
   bool operator==(const WindowSettings& other) const;
 };
 
 constexpr std::size_t kMaxRecent = 12;
-// Puts `path` first. False: it was there already. Paths with line ends are not kept.
+// Puts `path` first among the recent files; false if it is there already. Paths with line ends are not kept.
 bool rememberRecent(WindowSettings* settings, const std::string& path);
 
-// $XDG_CONFIG_HOME/ipex-studio/window.conf, else under ~/.config; empty when neither is known.
+// Path of the settings: $XDG_CONFIG_HOME/ipex-studio/window.conf, else under ~/.config; empty if neither is known.
 std::string settingsPath();
 
-// Anything that is missing or makes no sense is left as it is by default. Never throws.
+// Reads settings; whatever is missing or impossible stays at its default. Never throws.
 WindowSettings readSettings(const std::string& path);
-// Makes the folder. False when it cannot be written; the window goes on without.
+// Writes settings, and makes their folder; false if that fails.
 bool writeSettings(const std::string& path, const WindowSettings& settings);
 
 }  // namespace ipex_studio

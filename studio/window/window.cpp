@@ -45,7 +45,7 @@ struct CloseWindow {
 };
 using WindowPtr = std::unique_ptr<GLFWwindow, CloseWindow>;
 
-// True if the window stays open; else it draws off-screen and returns by itself.
+// True if the window stays open; false if it draws off-screen and returns by itself.
 bool staysOpen(const WindowOptions& options) {
   return options.screenshot_path.empty() && options.report_path.empty() && options.script_path.empty();
 }
@@ -93,7 +93,7 @@ class ImguiScope {
   ImguiScope& operator=(const ImguiScope&) = delete;
 };
 
-// While it lives, news of the source wake the drawing thread.
+// Wakes the drawing thread for new snapshots of the source for as long as it lives.
 class WakeScope {
  public:
   explicit WakeScope(SnapshotSource& source) : source_(source) {
@@ -110,12 +110,12 @@ class WakeScope {
 // State that the window system's callbacks change.
 struct WindowState {
   SnapshotSource* source = nullptr;
-  bool input = false;  // anything but news of ours
+  bool input = false;  // true: an event other than a new snapshot arrived
 };
 
 WindowState& stateOf(GLFWwindow* window) { return *static_cast<WindowState*>(glfwGetWindowUserPointer(window)); }
 
-// Before those of ImGui, which call these.
+// Installs the callbacks; to be called before ImGui installs its own, which call these.
 void noteInput(GLFWwindow* window, WindowState* state) {
   glfwSetWindowUserPointer(window, state);
   glfwSetCursorPosCallback(window, [](GLFWwindow* target, double, double) { stateOf(target).input = true; });
@@ -158,12 +158,12 @@ void runInteractive(const WindowOptions& options, GLFWwindow* window, App& app, 
   while (glfwWindowShouldClose(window) == GLFW_FALSE) {
     if (frames_due > 0) {
       glfwPollEvents();
-      stateOf(window).input = false;  // this frame shows it
+      stateOf(window).input = false;  // this frame shows the input
       --frames_due;
     } else {
       glfwWaitEvents();
       const bool input = std::exchange(stateOf(window).input, false);
-      // News wait while something is timed: drawing them would change the numbers.
+      // New snapshots wait while something is timed: drawing them would change the numbers.
       if (source.timed() && !input) continue;
       frames_due = kFramesAfterEvent - 1;
     }
@@ -194,15 +194,15 @@ void runInteractive(const WindowOptions& options, GLFWwindow* window, App& app, 
   }
 }
 
-// Frames of exact size that nobody sees.
+// Draws off-screen frames of exact size.
 class OffscreenRunner {
  public:
   OffscreenRunner(const WindowOptions& options, App& app, SnapshotSource& source)
       : options_(options), app_(app), source_(source), target_(options.width, options.height) {}
 
-  // Draws one frame; then `settled()` tells whether the last ones looked the same.
+  // Draws one frame, after which `settled()` tells whether the last frames looked the same.
   void frame() {
-    // It gets no input, so it draws nothing while something is timed; not for ever, since a script may want to cancel.
+    // Without input nothing is drawn while something is timed; but not for ever, since a script may want to cancel.
     const std::int64_t longest_ns = nowNs() + kLongestTimed_ns;
     while (source_.timed() && nowNs() < longest_ns) glfwWaitEventsTimeout(kWait_s);
     const bool working = shown_ && shown_->status.state == JobState::kWorking && !app_.selection().hasRequests();
@@ -329,7 +329,7 @@ int runWindow(const WindowOptions& options, SnapshotSource& source) {
   const WakeScope wake(source);
   if (stays) {
     runInteractive(options, window.get(), app, source);
-    // A file that cannot be written costs the arrangement, not the work.
+    // Settings that cannot be written are lost; nothing else is.
     if (!(app.settings() == app_options.settings)) writeSettings(options.settings_path, app.settings());
   } else if (!options.script_path.empty()) {
     runScript(options, app, source);

@@ -11,15 +11,15 @@
 namespace ipex_studio {
 
 struct WindowOptions {
-  int width = 1600;  // of the window in pixels
+  int width = 1600;  // size of the window in pixels
   int height = 1000;
-  double scale = 0;             // of everything drawn; 0: as the display asks
-  std::string theme;            // "dark", "light", "contrast"; empty: the one chosen last, else dark
-  std::string settings_path;    // where the arrangement is kept between starts; empty: nowhere. Screenshots ignore it.
-  std::string screenshot_path;  // non-empty: render until everything is settled, write a PNG there, return
-  std::string report_path;      // non-empty: the same, as an HTML file with the picture and its numbers
-  std::string script_path;      // non-empty: draw off-screen what this script does (script.h), then return
-  std::string panel;            // one of panelNames(): fills the window with that panel alone; empty: the whole studio
+  double scale = 0;             // size of everything drawn; 0: as the display asks
+  std::string theme;            // name of the theme: "dark", "light", "contrast"; empty: the one chosen last, else dark
+  std::string settings_path;    // file that keeps the arrangement between starts; empty: none. Screenshots ignore it.
+  std::string screenshot_path;  // path of a PNG to write once everything is settled, and return; empty: none
+  std::string report_path;      // path of an HTML file with the picture and its numbers to write likewise; empty: none
+  std::string script_path;      // path of a script (script.h) to carry out off-screen before returning; empty: none
+  std::string panel;  // name of the panel that alone fills the window (see panelNames()); empty: the whole studio
   std::string title = "ipex-studio";
   // Called on the drawing thread after each frame is on the screen; false closes the window. May be empty; screenshots
   // do not call it.

@@ -12,7 +12,7 @@ bool GraphPane::refresh(const SceneKey& wanted, bool follow) {
   std::shared_ptr<const GraphScene> scene = ui_.scenes->get(side_, wanted);
   if (!scene) return false;
   if (scene_ && follow) {
-    // A view that was not moved keeps showing the beginning while the graph grows.
+    // A view that the user has not moved keeps showing the beginning while the graph grows.
     const bool grew = wanted.index != key_.index || !(wanted.fold == key_.fold);
     if (grew && selected_.empty() && canvas_.atStart()) {
       canvas_.requestStart();
@@ -20,7 +20,7 @@ bool GraphPane::refresh(const SceneKey& wanted, bool follow) {
       followAnchor(*scene, wanted);
     }
   }
-  // The pane's first scene: the view may have been taken over from another layout.
+  // For the pane's first scene the view may have been taken over from another layout.
   if (!scene_ && canvas_.atStart()) canvas_.requestStart();
   canvas_.trace(-1);
   scene_ = std::move(scene);
@@ -49,7 +49,7 @@ void GraphPane::followAnchor(const GraphScene& fresh, const SceneKey& key) {
     for (std::size_t n = 0; n < scene_->canvas.nodes.size(); ++n) consider(static_cast<std::int32_t>(n));
   }
   if (anchor < 0) return;
-  // Any node of the old graph that the anchor stood for tells where it is now.
+  // Any node of the old graph that the anchor showed leads to its new place.
   const GraphIndex& now = key.index->graphs[key.picture.graph];
   for (std::size_t n = 0; n < scene_->canvas_node.size(); ++n) {
     if (scene_->canvas_node[n] != anchor) continue;
@@ -124,7 +124,7 @@ void GraphPane::handle(const CanvasResult& result, Selection& selection, ModuleF
     }
   } else if (result.clicked >= 0) {
     canvas_.trace(-1);
-    // Reveal: the other side shall move to its counterpart. This side has it in view already.
+    // The other side moves to its counterpart; this side has it in view already.
     selectNode(result.clicked, selection, true);
   }
   if (result.clicked_frame >= 0) {
@@ -179,7 +179,7 @@ void GraphPane::step(Selection& selection, bool to_users) const {
     const CanvasEdge& edge = canvas.edges[canvas.edges_of[i]];
     const std::int32_t other = to_users ? edge.to : edge.from;
     if ((to_users ? edge.from : edge.to) != from) continue;
-    // Inputs and outputs have no origin, so they cannot be selected.
+    // Inputs and outputs have no origins, so nothing can select them.
     if (scene_->graph_node[other] < 0 && scene_->module[other] < 0) continue;
     if (best < 0) best = other;
   }

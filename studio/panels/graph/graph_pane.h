@@ -14,13 +14,13 @@ class GraphPane {
  public:
   GraphPane(const Ui& ui, std::int32_t side) : ui_(ui), side_(side) {}
 
-  // Takes over the scene for `wanted` once it is ready; `follow`: keeps what the user looks at where it is on the screen
-  // (of two canvases with one view only one may do that). False while the scene is not there yet.
+  // Takes over the scene for `wanted` once it is ready; false before. `follow`: what the user looks at keeps its
+  // place on the screen (only one of two canvases with one view may do that).
   bool refresh(const SceneKey& wanted, bool follow);
   void forget() { scene_ = nullptr; }
-  // Draws into the rest of the current window. Foldings go into `fold`.
+  // Draws into the rest of the current window. `fold` receives what the user folds.
   void draw(Selection& selection, ModuleFold* fold);
-  // Carries out actions asked for by key or palette; `active`: this side answers those that concern one side.
+  // Carries out requested actions. `active`: true for the side that answers those about one side.
   void act(Selection& selection, ModuleFold* fold, bool active);
 
   const GraphScene* scene() const { return scene_.get(); }
@@ -38,17 +38,17 @@ class GraphPane {
   void selectNode(std::int32_t n, Selection& selection, bool reveal) const;
   void step(Selection& selection, bool to_users) const;
   void foldSelected(ModuleFold* fold, bool close) const;
-  // The module that a canvas node stands for or sits in; -1: none.
+  // Index of the module that a canvas node stands for or is in; -1: none.
   std::int32_t moduleOf(std::int32_t n) const;
 
   const Ui& ui_;
   const std::int32_t side_;
   GraphCanvas canvas_;
   std::shared_ptr<const GraphScene> scene_;
-  SceneKey key_;  // of scene_
+  SceneKey key_;  // key of scene_
   std::uint64_t selection_generation_ = ~0ULL;
   std::uint64_t reveal_generation_ = 0;
-  std::vector<std::int32_t> selected_;  // canvas nodes, ascending
+  std::vector<std::int32_t> selected_;  // indexes of selected canvas nodes, ascending
 };
 
 }  // namespace ipex_studio

@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "studio/panels/graph/graph_pane.h"
+#include "studio/panels/graph/node_search.h"
 #include "studio/panels/panel.h"
 #include "studio/panels/table_cells.h"
 #include "studio/panels/welcome.h"
-#include "studio/snapshot/graph_search.h"
 
 namespace ipex_studio {
 namespace {
@@ -18,13 +18,13 @@ enum class Arrangement { kBefore, kSplit, kAfter };
 constexpr std::array<const char*, 3> kArrangements = {"before", "split", "after"};
 
 constexpr float kSearchPoints = 170, kMinSearchPoints = 110;
-constexpr float kRoomyHeadPoints = 440;  // per side; below that only what matters most is said
+constexpr float kRoomyHeadPoints = 440;  // width of a side below which its head shows only what matters most
 constexpr float kSplitPoints = 660;
 constexpr float kLegendPoints = 26;
 
 class GraphPanel : public Panel {
  public:
-  explicit GraphPanel(const Ui& ui) : ui_(ui), panes_{GraphPane(ui, 0), GraphPane(ui, 1)} {}
+  explicit GraphPanel(const Ui& ui) : ui_(ui), panes_{GraphPane(ui, 0), GraphPane(ui, 1)}, search_(ui) {}
   const char* name() const override { return "graph"; }
   const char* title() const override { return "Graph"; }
   PanelPlace place() const override { return PanelPlace::kCentre; }
@@ -39,7 +39,7 @@ class GraphPanel : public Panel {
       return;
     }
     const float width = ImGui::GetWindowWidth();
-    // Side by side needs room; an arrangement chosen by hand stays.
+    // Two sides need room; an arrangement chosen by hand stays.
     if (!arrangement_chosen_) {
       arrangement_ = width >= ui_.px(kSplitPoints) ? Arrangement::kSplit
                      : index.stages.size() < 2     ? Arrangement::kBefore
@@ -51,7 +51,7 @@ class GraphPanel : public Panel {
     const float half = std::floor(width / 2);
     panes_[0].canvas().showMinimap(arrangement_ != Arrangement::kSplit);
     if (arrangement_ == Arrangement::kSplit) {
-      // Both sides have one layout, and so one view; the right one moves the left one in the next frame.
+      // Both sides have one layout and therefore one view; the right side moves the left one in the next frame.
       drawPane(0, {half, height}, snapshot, selection);
       panes_[1].canvas().lookLike(panes_[0].canvas());
       ImGui::SameLine(0, 0);
@@ -100,7 +100,7 @@ class GraphPanel : public Panel {
     return (side == 0 ? "Before: " : "After: ") + name;
   }
 
-  // The side that answers when only one can.
+  // The side that carries out actions about one side.
   GraphPane& mainPane() { return panes_[arrangement_ == Arrangement::kBefore ? 0 : 1]; }
 
   void act(Selection& selection) {
@@ -115,15 +115,15 @@ class GraphPanel : public Panel {
     }
     if (selection.take("compare.frozen")) selection.before_is_previous = false;
     if (selection.take("compare.previous")) selection.before_is_previous = true;
-    if (selection.take("graph.search")) focus_search_ = true;
-    if (selection.take("graph.next-hit")) findNext(1, selection);
-    if (selection.take("graph.previous-hit")) findNext(-1, selection);
+    if (selection.take("graph.search")) search_.focus();
+    if (selection.take("graph.next-hit")) search_.next(1, mainPane(), selection, &fold_);
+    if (selection.take("graph.previous-hit")) search_.next(-1, mainPane(), selection, &fold_);
     const bool fit = selection.take("graph.fit");
     const bool zoom_to = selection.take("graph.zoom-selection");
     const bool full = selection.take("graph.100");
     const bool in = selection.take("graph.zoom-in");
     const bool out = selection.take("graph.zoom-out");
-    constexpr float kStep = 0.25F;  // of the view
+    constexpr float kStep = 0.25F;  // share of the view
     const float right = (selection.take("graph.right") ? kStep : 0) - (selection.take("graph.left") ? kStep : 0);
     const float down = (selection.take("graph.down") ? kStep : 0) - (selection.take("graph.up") ? kStep : 0);
     for (GraphPane& pane : panes_) {
@@ -138,14 +138,14 @@ class GraphPanel : public Panel {
     }
   }
 
-  // From both ends towards the middle; what finds no room is left out, least important first.
+  // Draws the head from both ends towards the middle; what has no room is left out, the least important first.
   void drawHead(const JobIndex& index, Selection& selection) {
     panelHead(ui_, "");
     const ImVec2 after_head = ImGui::GetCursorPos();
     const float width = ImGui::GetWindowWidth();
     const bool split = arrangement_ == Arrangement::kSplit;
     const float view_left = drawViewButtons(width, selection);
-    drawSearch(selection, isRoomy(width) ? kSearchPoints : kMinSearchPoints);
+    search_.draw(isRoomy(width) ? kSearchPoints : kMinSearchPoints, mainPane(), selection, &fold_);
     float left = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x + ui_.px(8);
     const float room = split ? std::floor(width / 2) : view_left;
     const std::string color = std::string("Colour: ") + colorByName(color_by_) + " ▼";
@@ -212,7 +212,7 @@ class GraphPanel : public Panel {
     ImGui::PopStyleVar();
   }
 
-  // Returns where they begin.
+  // Returns the left end of the buttons.
   float drawViewButtons(float width, Selection& selection) {
     float x = width - ui_.px(8);
     const auto placeLeft = [&](const std::string& text) {
@@ -239,57 +239,6 @@ class GraphPanel : public Panel {
       }
     }
     return x;
-  }
-
-  void drawSearch(Selection& selection, float points) {
-    ImGui::SetCursorPos({ui_.px(10), std::floor(ui_.px(5))});
-    const float width = ui_.px(points);
-    ImGui::SetNextItemWidth(width);
-    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui_.px(9), std::floor(ui_.px(4))});
-    if (focus_search_) ImGui::SetKeyboardFocusHere();
-    focus_search_ = false;
-    const bool entered = ImGui::InputTextWithHint("##search", "search nodes  /", search_.data(), search_.size(),
-                                                  ImGuiInputTextFlags_EnterReturnsTrue);
-    ImGui::PopStyleVar();
-    const GraphScene* scene = mainPane().scene();
-    if (search_[0] == 0 || scene == nullptr) return;
-    const GraphSnapshot* graph = mainPane().key().index->graphs[mainPane().key().picture.graph].graph.get();
-    if (searched_ != graph) finder_.read(*graph);
-    searched_ = graph;
-    const auto& hits = finder_.find(search_.data());
-    const std::string count = hits.empty() ? "none" : fmt::format("{}", hits.size());
-    ImFont* font = ui_.fonts.head;
-    const float count_width = font->CalcTextSizeA(font->FontSize, 1e6F, 0, count.c_str()).x;
-    const ImVec2 high = ImGui::GetItemRectMax();
-    ImGui::GetWindowDrawList()->AddText(
-        font, font->FontSize,
-        {std::floor(high.x - count_width - ui_.px(8)), std::floor(ImGui::GetItemRectMin().y + ui_.px(4))},
-        hits.empty() ? ui_.theme.warning : ui_.theme.dim, count.c_str());
-    if (!entered) return;
-    ImGui::SetKeyboardFocusHere(-1);
-    findNext(ImGui::GetIO().KeyShift ? -1 : 1, selection);
-  }
-
-  // The next hit after the last one; folded modules around it open.
-  void findNext(int direction, Selection& selection) {
-    const auto& hits = finder_.hits();
-    const GraphScene* scene = mainPane().scene();
-    if (hits.empty() || scene == nullptr) return;
-    const auto place = std::lower_bound(hits.begin(), hits.end(), last_hit_);
-    std::size_t next = 0;
-    if (direction > 0) {
-      const auto after = place != hits.end() && *place == last_hit_ ? place + 1 : place;
-      next = after == hits.end() ? 0 : static_cast<std::size_t>(after - hits.begin());
-    } else {
-      next = place == hits.begin() ? hits.size() - 1 : static_cast<std::size_t>(place - hits.begin()) - 1;
-    }
-    last_hit_ = hits[next];
-    const SceneKey& key = mainPane().key();
-    const std::int32_t slot = scene->all->stages[key.picture.graph].slot_of_node[last_hit_];
-    for (std::int32_t m = slot < 0 ? -1 : scene->all->module_of_slot[slot]; m >= 0; m = scene->all->modules[m].parent)
-      if (scene->canvas_node[last_hit_] >= 0 && scene->module[scene->canvas_node[last_hit_]] >= 0)
-        fold_.setClosed(scene->all->modules[m].path, false);
-    selection.select(key.index->graphs[key.picture.graph].graph->nodes[last_hit_].origins, true);
   }
 
   void drawPane(int side, ImVec2 size, const StudioSnapshot& snapshot, Selection& selection) {
@@ -335,7 +284,7 @@ class GraphPanel : public Panel {
     }
   }
 
-  // The legend: one line below the canvases that explains colours and signs.
+  // Draws the legend: a line below the canvases that explains colours and signs.
   void drawLegend() {
     const float top = ImGui::GetWindowHeight() - std::floor(ui_.px(kLegendPoints));
     const float right = ImGui::GetWindowWidth() - ui_.px(13);
@@ -378,11 +327,7 @@ class GraphPanel : public Panel {
   ColorBy color_by_ = ColorBy::kTime;
   Arrangement arrangement_ = Arrangement::kSplit;
   bool arrangement_chosen_ = false;
-  std::array<char, 128> search_{};
-  bool focus_search_ = false;
-  GraphSearch finder_;
-  const GraphSnapshot* searched_ = nullptr;
-  std::int32_t last_hit_ = -1;
+  NodeSearch search_;
   bool settled_ = true;
 };
 
@@ -402,10 +347,45 @@ void fillGraph(const StudioSnapshot& snapshot, PanelTable* table) {
   }
 }
 
+std::vector<ActionGroup> graphActions() {
+  return {{400,
+           {{"graph.search", "Search nodes", "/"},
+            {"graph.next-hit", "Next node found", "Ctrl+G"},
+            {"graph.previous-hit", "Node found before", "Ctrl+Shift+G"},
+            {"graph.fit", "Show the whole graph", "F"},
+            {"graph.zoom-selection", "Zoom to what is selected", "Z"},
+            {"graph.100", "Zoom to 100 %", "1"},
+            {"graph.zoom-in", "Zoom in", "="},
+            {"graph.zoom-out", "Zoom out", "-"},
+            {"graph.left", "Move the graph's view left", "Ctrl+Shift+Left"},
+            {"graph.right", "Move the graph's view right", "Ctrl+Shift+Right"},
+            {"graph.up", "Move the graph's view up", "Ctrl+Shift+Up"},
+            {"graph.down", "Move the graph's view down", "Ctrl+Shift+Down"},
+            {"graph.producer", "Go to what makes the input of the selected node", "P"},
+            {"graph.consumer", "Go to what reads the selected node", "N"},
+            {"graph.trace", "Mark all who read the selected node's value", "U"},
+            {"graph.fold", "Fold the module of the selected node", "C"},
+            {"graph.unfold", "Unfold the selected module", "X"},
+            {"graph.fold-all", "Fold all modules", "Shift+C"},
+            {"graph.unfold-all", "Unfold all modules", "Shift+X"},
+            {"view.before", "Show the graph before alone", "B"},
+            {"view.split", "Show before and after side by side", "S"},
+            {"view.after", "Show the graph after alone", "A"},
+            {"compare.frozen", "Compare with the frozen graph", "Shift+A"},
+            {"compare.previous", "Compare with the graph before this pass", "Shift+B"},
+            {"color.time", "Colour by time", "T"},
+            {"color.precision", "Colour by precision", "Shift+P"},
+            {"color.kernel", "Colour by kernel", "K"},
+            {"color.error", "Colour by error", "E"},
+            {"color.pass", "Colour by pass", "Shift+T"}}}};
+}
+
 }  // namespace
 
 extern const PanelEntry kGraphPanel;
 const PanelEntry kGraphPanel{
-    "graph", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<GraphPanel>(ui); }, fillGraph};
+    "graph",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<GraphPanel>(ui); },
+    fillGraph, "",
+    "",        graphActions()};
 
 }  // namespace ipex_studio

@@ -1,4 +1,4 @@
-// Structure of a scene: which nodes, where, and how edges get from one to the next. See graph_scene.h.
+// Structure of a scene: its nodes, their places, and the ways of its edges. See graph_scene.h.
 #include "studio/panels/graph/graph_scene.h"
 
 #include <fmt/format.h>
@@ -15,10 +15,10 @@ namespace {
 constexpr float kMinWidth = 116;
 constexpr float kMaxWidth = 292;
 constexpr float kNodeHeight = 40;
-constexpr float kSides = 28;  // strip and padding
+constexpr float kSides = 28;  // width of a node's strip and padding
 constexpr float kMarkWidth = 12;
 constexpr float kTimeGap = 14;
-// Room for a time on every node, so that nothing moves when the times arrive.
+// Every node has room for a time, so that nothing moves when the times arrive.
 const std::string kTimeRoom = "00.00 ms";
 // Frames further than this around their nodes would touch those of neighbours.
 constexpr float kFramePad = 10;
@@ -41,9 +41,9 @@ class SceneSizes : public ItemSizes {
       for (std::int32_t s = 0; s < all.slots; ++s) {
         const std::int32_t n = all.stages[g].node_of_slot[s];
         if (n < 0) continue;
-        // Most passes leave most nodes as they are.
+        // A slot whose node keeps its name over a pass, as most do, needs no new width.
         const GraphNode& node = graph.nodes[n];
-        // A region's name tells all that is in it; it is cut, not given room.
+        // The name of a region lists all its operations; it is cut instead of given room.
         if (node.kind.find("::region") != std::string::npos) continue;
         const std::string& name = node.name.empty() ? node.kind : node.name;
         if (names[s] != nullptr && *names[s] == name) continue;
@@ -73,7 +73,7 @@ bool looksLikeSizes(const std::string& shape) {
   });
 }
 
-// "reorder" of "aten::to", "cast" where the dtype changes.
+// Name of a conversion: "reorder", or "cast" if it changes the dtype.
 std::string conversionName(const GraphSnapshot& graph, const GraphNode& node) {
   const std::size_t colon = node.kind.rfind("::");
   return displayText(node.kind.substr(colon == std::string::npos ? 0 : colon + 2), 24) +
@@ -259,7 +259,7 @@ void SceneBuilder::addEdges() {
     if (!fresh) continue;
     edge.value = from.value;
     labelEdge(from, &edge);
-    // Said once, where the value leaves its node.
+    // A value's label stands once, where it leaves its node.
     if (edge.cost.empty() && !labelled.insert(from.value).second) edge.label.clear();
     if (edge.label.empty()) edge.long_label.clear();
     LayoutRoute route;
@@ -271,7 +271,7 @@ void SceneBuilder::addEdges() {
   }
 }
 
-// Only around modules that hold nodes themselves, and only where nothing else stands between those.
+// Adds frames around modules that hold nodes themselves and have nothing else between those.
 void SceneBuilder::addFrames() {
   CanvasScene& canvas = scene_->canvas;
   std::vector<std::vector<std::int32_t>> members(all_.modules.size());

@@ -1,4 +1,5 @@
-// From a recorded graph and its times to a scene for the canvas. Pure; runs off the drawing thread.
+// Makes scenes for the canvas from recorded graphs and their times. Pure and thread-safe; runs off the drawing
+// thread.
 #pragma once
 
 #include <array>
@@ -14,7 +15,7 @@
 
 namespace ipex_studio {
 
-// Advance widths in pixels at scale 1, so that nodes are sized without the drawing thread's fonts.
+// Widths of glyphs in pixels at scale 1, so that nodes are sized without the drawing thread's fonts.
 struct TextMetrics {
   std::array<float, 128> title{};
   float mono = 7;
@@ -27,11 +28,11 @@ TextMetrics textMetrics(const Fonts& fonts, float scale);
 // The property that the colour of a node's strip, its corner and its bar show.
 enum class ColorBy { kTime, kPrecision, kKernel, kError, kPass };
 constexpr int kColorings = 5;
-const char* colorByName(ColorBy color_by);  // "time"
+const char* colorByName(ColorBy color_by);  // Name of a property: "time".
 
 // One entry of the legend.
 struct LegendEntry {
-  std::int8_t tint = -1;  // of Theme::kinds; -1: the neutral colour
+  std::int8_t tint = -1;  // colour, an index into Theme::kinds; -1: the neutral colour
   std::string text;
 };
 
@@ -39,19 +40,19 @@ struct GraphScene {
   CanvasScene canvas;
   std::vector<std::int32_t> graph_node;   // per canvas node: a node of the graph; -1: input, output or folded module
   std::vector<std::int32_t> module;       // per canvas node: the folded module, index into all->modules; -1: none
-  std::vector<std::int32_t> canvas_node;  // per graph node: what shows it; -1: nothing
+  std::vector<std::int32_t> canvas_node;  // per graph node: the canvas node that shows it; -1: none
   std::vector<std::vector<std::int32_t>> rows;  // per canvas node: rows of the run whose time it carries
   std::vector<LegendEntry> legend;
   std::shared_ptr<const GraphUnion> all;
 };
 
-// The choice of a picture of a job.
+// What a picture of a job shows.
 struct ScenePicture {
   std::int32_t graph = -1;     // index into JobIndex::graphs
-  std::int32_t stage = -1;     // of the pass history
-  std::int32_t compared = -1;  // nodes are marked against this graph; -1: not at all
+  std::int32_t stage = -1;     // index into JobIndex::stages
+  std::int32_t compared = -1;  // index of the graph whose differences are marked; -1: none
   bool compared_is_later = false;
-  bool optimized = false;  // times of the optimized run, else of the baseline
+  bool optimized = false;  // true: times of the optimized run, false: of the baseline
   ColorBy color_by = ColorBy::kTime;
 
   bool operator==(const ScenePicture& other) const {
@@ -60,19 +61,19 @@ struct ScenePicture {
   }
 };
 
-// Sizes of everything in the union of a job's graphs; those of slots fit every pass.
+// Sizes of all items in the union of a job's graphs; a slot's size fits its nodes after every pass.
 std::unique_ptr<ItemSizes> sceneSizes(const JobIndex& index, const GraphUnion& all, const TextMetrics& metrics);
 
-// `placed` is of `all`, which is of `index`, which is of `job`. Null when cancelled.
+// Makes a scene. `placed` belongs to `all`, `all` to `index`, and `index` to `job`. Null when cancelled.
 std::shared_ptr<const GraphScene> makeGraphScene(const JobRecord& job, const JobIndex& index,
                                                  std::shared_ptr<const GraphUnion> all, const UnionLayout& placed,
                                                  const ScenePicture& picture, const std::atomic<bool>* cancel);
 
 // The most important facts of a node in one line: "3×3 s2 64→128", "1×64×56×56".
 std::string nodeFacts(const GraphSnapshot& graph, const GraphNode& node);
-// "layer1.0.conv3 + relu", or the kind where a node has no name.
+// Title of a node: "layer1.0.conv3 + relu", or its kind if it has no name.
 std::string nodeTitle(const GraphNode& node);
-// "f32" of "Float(1, 64, 56, 56)"; empty when it does not tell.
+// The dtype in a type's text: "f32" of "Float(1, 64, 56, 56)"; empty if there is none.
 std::string dtypeOf(const std::string& type);
 
 }  // namespace ipex_studio

@@ -18,7 +18,7 @@ class SceneBuilder {
   std::shared_ptr<const GraphScene> build(const std::atomic<bool>* cancel);
 
  private:
-  // Structure: graph_scene.cpp.
+  // In graph_scene.cpp: structure.
   void addNodes();
   void describeSlot(std::int32_t slot, CanvasNode* node);
   void describeModule(std::int32_t module, CanvasNode* node);
@@ -26,7 +26,7 @@ class SceneBuilder {
   void labelEdge(const UnionEdge& from, CanvasEdge* edge);
   void addFrames();
 
-  // Properties shown by colour: graph_scene_colors.cpp.
+  // In graph_scene_colors.cpp: properties shown by colour.
   void addTimes();
   void addMarks();
   CanvasMark markOf(const GraphNode& node) const;
@@ -55,8 +55,9 @@ class SceneBuilder {
   const RunIndex& run_;
   std::shared_ptr<GraphScene> scene_;
   std::vector<std::int32_t> canvas_of_item_;
-  std::vector<std::int32_t> edge_of_conversion_;  // per graph node: the canvas edge that stands for it; -1: none
-  std::vector<double> time_ns_;                   // per canvas node
+  // Per graph node: the canvas edge that shows this conversion; -1: none.
+  std::vector<std::int32_t> edge_of_conversion_;
+  std::vector<double> time_ns_;  // time of each canvas node
 };
 
 }  // namespace ipex_studio

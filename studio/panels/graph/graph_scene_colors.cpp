@@ -12,7 +12,7 @@
 namespace ipex_studio {
 namespace {
 
-// Colours of Theme::kinds that are told apart best, in the order in which they are given out.
+// Colours of Theme::kinds that are easiest to tell apart, in the order of use.
 constexpr std::int8_t kTints[] = {0, 7, 3, 1, 4, 6, 8};
 constexpr std::int8_t kNeutralTint = 9;
 constexpr std::size_t kMaxLegend = 7;
@@ -20,7 +20,7 @@ constexpr std::size_t kMaxLegend = 7;
 constexpr double kHarmlessDb = 120;
 constexpr double kWorstDb = 20;
 
-// "brgconv_1x1" of "brgconv_1x1:avx512_core".
+// Name of a kernel without its ISA: "brgconv_1x1" of "brgconv_1x1:avx512_core".
 std::string shortKernel(const std::string& kernel) { return displayText(kernel.substr(0, kernel.find(':')), 28); }
 
 }  // namespace
@@ -30,8 +30,8 @@ const char* colorByName(ColorBy color_by) {
   return kNames[static_cast<std::size_t>(color_by)];
 }
 
-// The node that carries a row's time: of those that share origins the one that shares most, then the one of the same
-// kind, then the first. Conversions that are drawn on edges count too.
+// The node that carries a row's time: among those that share origins with it, the one that shares most, then one of
+// the same kind, then the first. Conversions drawn on edges count, too.
 std::int32_t SceneBuilder::nodeOfRow(const OperationRow& row) const {
   std::int32_t best = -1;
   std::size_t best_score = 0;
@@ -54,7 +54,7 @@ void SceneBuilder::addTimes() {
   CanvasScene& canvas = scene_->canvas;
   time_ns_.assign(canvas.nodes.size(), 0);
   std::vector<double> reorder_ns(canvas.nodes.size(), 0);
-  std::map<std::int32_t, double> conversion_ns;  // per edge
+  std::map<std::int32_t, double> conversion_ns;  // time of conversions by edge
   std::unordered_map<std::int32_t, std::string> layout_of_node;
   for (std::size_t r = 0; r < run_.rows.size(); ++r) {
     const OperationRow& row = run_.rows[r];
@@ -83,12 +83,12 @@ void SceneBuilder::addTimes() {
     }
     const auto layout = layout_of_node.find(edge.from);
     if (edge.label.empty() || layout == layout_of_node.end() || layout->second.empty()) continue;
-    // An edge that leaves a node has the layout after the arrow.
+    // An edge that leaves a node has the layout behind the arrow.
     const std::size_t arrow = layout->second.rfind("→");
     edge.long_label +=
         " " + (arrow == std::string::npos ? layout->second : layout->second.substr(arrow + std::string("→").size()));
   }
-  // Without an input that could pay for it, a reorder is the node's own.
+  // A reorder without an input edge counts for the node itself.
   for (std::size_t n = 0; n < canvas.nodes.size(); ++n) {
     if (reorder_ns[n] > 0 && paid.count(static_cast<std::int32_t>(n)) == 0) time_ns_[n] += reorder_ns[n];
     if (time_ns_[n] > 0) canvas.nodes[n].corner_text = formatTime(time_ns_[n]);
@@ -120,7 +120,7 @@ void SceneBuilder::colorByTime() {
   }
 }
 
-// The slowest row that a node carries speaks for it.
+// The slowest row that a node carries; its precision and kernel are the node's.
 const OperationRow* SceneBuilder::mainRow(std::size_t canvas_node) const {
   const OperationRow* main = nullptr;
   for (const std::int32_t r : scene_->rows[canvas_node]) {
@@ -175,7 +175,7 @@ void SceneBuilder::colorByPrecision() {
     if (row != nullptr) texts[n] = row->precision;
     const std::int32_t node = scene_->graph_node[n];
     if (!texts[n].empty() || node < 0 || graph_.nodes[node].outputs.empty()) continue;
-    // Without a measurement the graph's type is shown.
+    // Without a measured row the dtype in the graph is shown.
     const GraphValue* output = value(graph_.nodes[node].outputs.front());
     if (output != nullptr) texts[n] = dtypeOf(output->type);
     if (texts[n] == "f32") texts[n] = "fp32";
@@ -220,7 +220,7 @@ void SceneBuilder::colorByError() {
                                               : "errors of single nodes were not measured in this run"});
 }
 
-// The last pass up to the one shown that had a hand in a node.
+// Colours nodes by the last pass, up to the shown one, that had a hand in them.
 void SceneBuilder::colorByPass() {
   std::unordered_map<std::string, std::int32_t> position;
   for (std::size_t p = 0; p < job_.passes.size(); ++p)
@@ -267,7 +267,7 @@ void SceneBuilder::addMarks() {
     if (shown < 0) continue;
     const CanvasMark mark = markOf(graph_.nodes[n]);
     if (mark == CanvasMark::kNone) continue;
-    // A folded module is changed by whatever happens in it.
+    // A folded module counts as changed if any node in it is.
     canvas.nodes[shown].mark = scene_->module[shown] >= 0 ? CanvasMark::kChanged : mark;
   }
 }

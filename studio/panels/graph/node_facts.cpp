@@ -1,4 +1,4 @@
-// One line about a node: sizes of its weight and window, else the shape of its result.
+// Facts about a node in one line: sizes of its weight and window, else the shape of its result.
 #include <cstdlib>
 #include <vector>
 
@@ -37,7 +37,8 @@ std::vector<long> shapeOf(const GraphValue* value) {
   return open == std::string::npos ? std::vector<long>() : numbersIn(value->type, open + 1);
 }
 
-// Looks for an attribute, then for it inside a spec, then at the operand where aten operators have it.
+// Numbers of an attribute: the node's own, else that in its spec, else those of the operand that aten operators have
+// for it.
 std::vector<long> numbersOf(const GraphSnapshot& graph, const GraphNode& node, const std::string& name,
                             std::size_t operand) {
   for (const auto& [key, text] : node.attributes) {

@@ -60,7 +60,7 @@ const SceneService::Placed* SceneService::place(const SceneKey& key) {
   }
   fresh.fold = key.fold;
   if (fresh.index == nullptr) {
-    // While a job runs its records come several times a second: what belongs to older ones is of no more use.
+    // A running job sends several records a second; layouts of older ones are of no more use.
     placed_.clear();
     fresh.index = key.index;
     auto all = std::make_shared<const GraphUnion>(uniteGraphs(*key.index));

@@ -16,7 +16,7 @@ namespace ipex_studio {
 
 struct SceneKey {
   std::shared_ptr<const JobRecord> job;
-  std::shared_ptr<const JobIndex> index;  // of `job`
+  std::shared_ptr<const JobIndex> index;  // index over `job`
   ModuleFold fold;
   ScenePicture picture;
 
@@ -33,9 +33,9 @@ class SceneService {
   SceneService(const SceneService&) = delete;
   SceneService& operator=(const SceneService&) = delete;
 
-  // The scene, or null after having asked for it. A newer request of the same slot cancels an older one.
+  // The scene if it is made, else null after a request for it. A newer request of the same slot cancels an older one.
   std::shared_ptr<const GraphScene> get(std::int32_t slot, const SceneKey& key);
-  // True while any request is not answered.
+  // True while a request waits or is worked on.
   bool busy() const;
 
  private:
@@ -47,7 +47,7 @@ class SceneService {
     SceneKey key;
     std::shared_ptr<const GraphScene> scene;
   };
-  // The union of a job's graphs, and its layout for one way of folding.
+  // The union of a job's graphs, and its layout for one fold.
   struct Placed {
     std::shared_ptr<const JobIndex> index;
     ModuleFold fold;
@@ -65,7 +65,7 @@ class SceneService {
   std::condition_variable changed_;
   std::deque<Request> requests_;  // at most one per slot
   std::deque<Entry> cache_;       // most recently used first
-  std::deque<Placed> placed_;     // of the working thread alone; most recently made first
+  std::deque<Placed> placed_;     // used by the working thread alone; most recently made first
   Request running_;
   bool is_running_ = false;
   bool stop_ = false;

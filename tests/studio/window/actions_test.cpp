@@ -27,6 +27,20 @@ TEST(Actions, NamesAndKeysAreUnique) {
   }
 }
 
+TEST(Actions, StandInTheOrderOfTheirGroups) {
+  std::vector<std::string> firsts;
+  for (const Action& action : allActions()) {
+    const std::string name = action.name;
+    const std::string group = name.substr(0, name.find('.'));
+    if (firsts.empty() || firsts.back() != group) firsts.push_back(group);
+  }
+  const std::vector<std::string> expected = {
+      "run",     "file",     "palette", "shortcuts", "tune",     "advice", "report",   "pass",       "graph",   "view",
+      "compare", "color",    "panel",   "inspector", "tab",      "row",    "table",    "operations", "remarks", "runs",
+      "kernel",  "override", "scope",   "point",     "override", "group",  "timeline", "theme",      "scale"};
+  EXPECT_EQ(firsts, expected);
+}
+
 TEST(Actions, AreFoundByWords) {
   const auto found = findActions("whole graph");
   ASSERT_EQ(found.size(), 1U);
@@ -153,6 +167,21 @@ TEST(App, ASmallWindowStartsWithoutTheInspector) {
   app.selection().request("panel.inspector");
   frame();
   EXPECT_TRUE(app.settings().hide_right);
+}
+
+TEST_F(ActionsTest, TheTabRequestedLastStaysInFront) {
+  settle();
+  const auto front = [&](const char* first, const char* second) {
+    app_.selection().request(first);
+    app_.selection().request(second);
+    settle();
+    return app_.reportOf(*snapshot_, "").table.panel;
+  };
+  EXPECT_EQ(front("timeline.fit", "kernel.next"), "kernels");
+  EXPECT_EQ(front("kernel.next", "timeline.fit"), "timeline");
+  EXPECT_EQ(front("tab.remarks", "tab.memory"), "memory");
+  EXPECT_EQ(front("kernel.next", "tab.memory"), "memory");
+  EXPECT_EQ(front("tab.remarks", "kernel.next"), "kernels");
 }
 
 TEST_F(ActionsTest, ScaleChangesBetweenFrames) {

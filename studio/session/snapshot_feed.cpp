@@ -1,9 +1,8 @@
-// Drawing must not change the numbers: while something is timed the window draws on input alone, and samples taken
-// while it drew do not count.
+// See snapshot_feed.h.
+#include "studio/session/snapshot_feed.h"
+
 #include <algorithm>
 #include <chrono>
-
-#include "studio/session/session.h"
 
 namespace ipex_studio {
 namespace {
@@ -14,12 +13,27 @@ constexpr auto kLongestFrame = std::chrono::milliseconds(120);
 
 }  // namespace
 
-bool Session::timed() {
+SnapshotPtr SnapshotFeed::latest() {
+  const std::lock_guard lock(mutex_);
+  return latest_;
+}
+
+void SnapshotFeed::wake() {
+  const std::lock_guard lock(mutex_);
+  if (wake_) wake_();
+}
+
+void SnapshotFeed::setWakeup(std::function<void()> wake) {
+  const std::lock_guard lock(mutex_);
+  wake_ = std::move(wake);
+}
+
+bool SnapshotFeed::timed() {
   const std::lock_guard lock(mutex_);
   return timed_;
 }
 
-void Session::drew(std::int64_t begin_ns, std::int64_t end_ns, bool more) {
+void SnapshotFeed::drew(std::int64_t begin_ns, std::int64_t end_ns, bool more) {
   {
     const std::lock_guard lock(mutex_);
     // Work that went on since the frame before is part of this one.
@@ -31,11 +45,20 @@ void Session::drew(std::int64_t begin_ns, std::int64_t end_ns, bool more) {
   drawn_.notify_all();
 }
 
-void Session::onTimed(bool timed) {
+void SnapshotFeed::publish(SnapshotPtr snapshot) {
+  const std::lock_guard lock(mutex_);
+  latest_ = std::move(snapshot);
+  news_ = timed_;
+  if (timed_ || !wake_) return;
+  drawing_ = true;
+  wake_();
+}
+
+void SnapshotFeed::setTimed(bool timed) {
   std::unique_lock lock(mutex_);
   if (timed == timed_) return;
   if (timed) {
-    drawn_.wait_for(lock, kLongestFrame, [this] { return !drawing_ || !wake_ || stopping_; });
+    drawn_.wait_for(lock, kLongestFrame, [this] { return !drawing_ || !wake_; });
     drawing_ = false;  // nobody draws, or not in time
   }
   timed_ = timed;
@@ -45,7 +68,7 @@ void Session::onTimed(bool timed) {
   wake_();
 }
 
-bool Session::disturbed(double begin_ns, double end_ns) {
+bool SnapshotFeed::disturbed(double begin_ns, double end_ns) {
   const std::lock_guard lock(mutex_);
   return std::any_of(frames_.rbegin(), frames_.rend(), [&](const auto& frame) {
     return static_cast<double>(frame.first)<end_ns&& static_cast<double>(frame.second)> begin_ns;

@@ -1,0 +1,91 @@
+// See history.h.
+#include "studio/session/history.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/runtime/machine_facts.h"
+#include "profiler/statistics.h"
+#include "studio/snapshot/snapshot_precision.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr std::int64_t kMaxJobs = 1000;
+
+// The number of the job's optimized run in this precision; 0: none.
+std::int64_t optimizedRun(const JobSummary& job, const char* precision) {
+  const auto found = std::find_if(job.runs.begin(), job.runs.end(), [&](const RunSummary& run) {
+    return run.variant == "optimized" && run.precision == precision;
+  });
+  return found == job.runs.end() ? 0 : found->id;
+}
+
+std::shared_ptr<const RunSet> judgedBy(RunSet set, const JobRecord& what_if) {
+  const RunRecord& before = what_if.runs.front();
+  const RunRecord& after = what_if.runs.back();
+  set.ratio.back() = medianRatio({before.latency_ns, before.turn}, {after.latency_ns, after.turn});
+  return std::make_shared<const RunSet>(std::move(set));
+}
+
+}  // namespace
+
+void History::read(const Database& database, std::int64_t job) {
+  auto history = std::make_shared<RunHistory>();
+  path_ = database.path();
+  history->shown_job = job;
+  history->jobs = database.jobs(kMaxJobs);
+  compareShown(database, *history);
+  runs_ = std::move(history);
+  auto tunings = std::make_shared<std::vector<TuningEntry>>();
+  for (auto& [key, entry] : database.tunings("cpu", machineFacts().isa)) {
+    const bool step = entry.spec.compare(0, 5, "plan ") != 0 && entry.spec.compare(0, 7, "reorder") != 0;
+    if (step && entry.candidates.size() > 1) tunings->push_back(std::move(entry));
+  }
+  tunings_ = std::move(tunings);
+}
+
+void History::compareShown(const Database& database, const RunHistory& history) {
+  comparison_ = nullptr;
+  precisions_ = nullptr;
+  const std::vector<JobSummary>& jobs = history.jobs;
+  const auto shown =
+      std::find_if(jobs.begin(), jobs.end(), [&](const JobSummary& other) { return other.id == history.shown_job; });
+  if (shown == jobs.end()) return;
+  std::vector<std::int64_t> both;
+  for (const RunSummary& run : shown->runs) both.push_back(run.id);
+  // The version that a what-if was measured against has the times of its operations in the job that it comes from.
+  const auto earlier = std::find_if(shown + 1, jobs.end(), [&](const JobSummary& other) {
+    return other.sha256 == shown->sha256 && !other.runs.empty() && other.runs.back().variant == "optimized";
+  });
+  if (shown->command == "what-if" && both.size() == 2 && earlier != jobs.end()) both.front() = earlier->runs.back().id;
+  if (both.size() >= 2) comparison_ = std::make_shared<const RunSet>(compareRunSet(database, both));
+  // The newest optimized run in each precision, this job's own first.
+  std::vector<std::int64_t> newest;
+  for (const char* precision : kShownPrecisions) {
+    std::int64_t id = optimizedRun(*shown, precision);
+    for (auto other = jobs.begin(); other != jobs.end() && id == 0; ++other) {
+      if (other->sha256 == shown->sha256) id = optimizedRun(*other, precision);
+    }
+    if (id != 0) newest.push_back(id);
+  }
+  if (newest.size() >= 2) precisions_ = std::make_shared<const RunSet>(compareRunSet(database, newest));
+}
+
+void History::compare(const std::vector<std::int64_t>& runs) {
+  comparison_ = nullptr;
+  if (runs.size() < 2 || path_.empty()) return;
+  comparison_ = std::make_shared<const RunSet>(compareRunSet(Database::open(path_, OpenMode::kReadOnly), runs));
+}
+
+void History::compareTry(const JobRecord& previous, const JobRecord& tried) {
+  comparison_ =
+      judgedBy(compareRunSet({{&previous, previous.runs.size() - 1}, {&tried, tried.runs.size() - 1}}), tried);
+}
+
+void History::judgeBy(const JobRecord& what_if) {
+  if (comparison_ && comparison_->runs.size() == 2 && what_if.runs.size() == 2)
+    comparison_ = judgedBy(*comparison_, what_if);
+}
+
+}  // namespace ipex_studio

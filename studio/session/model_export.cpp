@@ -1,0 +1,104 @@
+// See model_export.h.
+#include "studio/session/model_export.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "core/plan/prepared_weights.h"
+
+namespace ipex_studio {
+
+void ModelExport::prepare(const ExportCommand& command) {
+  OptimizeOptions& optimize = model_.request().optimize;
+  const Precision precision = command.precision.value_or(optimize.precision);
+  TuneMode tune = optimize.tune;
+  if (command.tuned) tune = !*command.tuned ? TuneMode::kOff : tune == TuneMode::kOff ? TuneMode::kQuick : tune;
+  const bool same =
+      runner_.hasJob() && precision == optimize.precision && tune == optimize.tune && decisions_.areMeasured();
+  if (same) return;
+  optimize.precision = precision;
+  optimize.tune = tune;
+  runner_.start();
+}
+
+void ModelExport::run(const ExportCommand& command) {
+  result_ = ExportResult();
+  result_.path = command.path;
+  result_.form = command.form;
+  const bool prepared = command.prepared && command.form == ExportForm::kCompiled;
+  const auto failed = [&](const Error& error) {
+    result_.state = ExportResult::State::kFailed;
+    result_.problem = error.what();
+  };
+  if (!model_.loaded())
+    throw Error(ExitCode::kUsage, "There is nothing to export yet; open a model and optimize it first.");
+  try {
+    JobRequest wanted = model_.request();
+    wanted.optimize.precision = command.precision.value_or(wanted.optimize.precision);
+    checkForm(wanted, command.form);
+    checkOutputPath(command.path);
+  } catch (const Error& error) {
+    // A wrong name only costs another try.
+    failed(error);
+    reporter_.log(LogLevel::kError, error.what());
+    reporter_.setState(JobState::kDone, error.what());
+    return;
+  }
+  result_.state = ExportResult::State::kWriting;
+  reporter_.setState(JobState::kWorking, "");
+  try {
+    prepare(command);
+    reporter_.setState(JobState::kWorking, "");
+    runner_.job()->exportTo(command.path, command.form, prepared);
+  } catch (const Error& error) {
+    failed(error);
+    throw;
+  }
+  std::error_code ignored;
+  result_.bytes = static_cast<std::int64_t>(std::filesystem::file_size(command.path, ignored));
+  if (prepared)
+    result_.prepared_bytes =
+        static_cast<std::int64_t>(std::filesystem::file_size(command.path + kPreparedSuffix, ignored));
+  reporter_.log(LogLevel::kInfo, fmt::format("Exported to {}.", command.path));
+  result_.state = ExportResult::State::kVerifying;
+  reporter_.publishStatus();
+  verify();
+  reporter_.log(result_.problem.empty() ? LogLevel::kInfo : LogLevel::kError,
+                result_.problem.empty() ? "The file's results are right." : result_.problem);
+  reporter_.setState(JobState::kDone, result_.problem.empty()
+                                          ? fmt::format("Exported to {}; its results are right.", command.path)
+                                          : result_.problem);
+}
+
+void ModelExport::verify() {
+  const CheckedModel& original = model_.checked();
+  const JobRecord& job = runner_.job()->job();
+  if (!original.worker.empty()) {
+    // The original is not on this machine: the worker has verified the model that it wrote this file from.
+    result_.accuracy = job.runs.back().accuracy;
+    result_.state = ExportResult::State::kDone;
+    return;
+  }
+  try {
+    const CheckedModel written = checkModel(result_.path);
+    JobRequest request = model_.trustedRequest();
+    request.force_precision = true;
+    request.data = DataRequest();
+    if (request.inputs_path.empty()) {
+      request.inputs.clear();
+      for (const InputRecord& input : job.model.inputs) request.inputs.push_back(inputText(input));
+    }
+    const auto records = verifyFiles(original, written, request, reporter_, cancellation_);
+    result_.accuracy = records.front();
+    result_.state = ExportResult::State::kDone;
+    if (!result_.accuracy->pass)
+      result_.problem =
+          fmt::format("The results of {} differ too much from the model's ({}).", result_.path, result_.accuracy->text);
+  } catch (const Error& error) {
+    result_.problem = fmt::format("Exported to {}, but not verified. {}", result_.path, error.what());
+  }
+  if (!result_.problem.empty()) result_.state = ExportResult::State::kFailed;
+}
+
+}  // namespace ipex_studio

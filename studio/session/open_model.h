@@ -1,0 +1,82 @@
+// The open model: its file, its trust, and the request of jobs that run it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "studio/job/session_database.h"
+#include "studio/job/session_job.h"
+#include "studio/session/reporter.h"
+#include "studio/snapshot/commands.h"
+#include "studio/snapshot/snapshot_work.h"
+
+namespace ipex_studio {
+
+struct SessionOptions {
+  std::string file;                 // a model, or a database of recorded runs; empty: nothing yet
+  std::string database_path;        // database of recorded runs; empty: the default one
+  JobRequest request;               // request of the command line, for every job
+  std::vector<std::string> worker;  // command that models are run by (session_worker.h); empty: by this machine
+  bool ask_trust = false;           // dangerous models wait for a TrustCommand; else they run in the sandbox
+};
+
+// True for files that begin as SQLite databases do.
+bool isDatabaseFile(const std::string& path);
+
+// Used by the working thread alone. `reporter` and `cancellation` must outlive it.
+class OpenModel {
+ public:
+  OpenModel(SessionOptions options, Reporter& reporter, const Cancellation& cancellation);
+
+  // To be called before `path` is opened: what the command line said of another file does not hold for it.
+  void choose(const std::string& path);
+  // The chosen file; empty: none.
+  const std::string& file() const { return options_.file; }
+  // Checks the chosen file, here or by the worker, and logs the findings. Throws Error.
+  void load();
+  // Forgets the model and the state shown of it; the request stays.
+  void close();
+  bool loaded() const { return model_ != nullptr; }
+  // The model, which must be loaded; valid until close().
+  const CheckedModel& checked() const { return *model_; }
+  // The record of a job before it began.
+  JobRecord record() const;
+
+  // True if the model must not run before its user has answered; the question is then published as part of work().
+  bool askTrust();
+  bool trustIsAsked() const { return work_.trust.asked(); }
+  // Ends the question; a model that is trusted runs without the sandbox, and is not asked about again.
+  void answerTrust(bool trusted);
+
+  // The request of jobs on the model, without decisions.
+  const JobRequest& request() const { return options_.request; }
+  JobRequest& request() { return options_.request; }
+  // The request with decisions added, and with what the database remembers of the loaded model.
+  JobRequest requestWith(const Overrides& decisions, JobDatabase& database) const;
+  // The request without decisions, trusted as the model is.
+  JobRequest trustedRequest() const;
+  // Flags of `ipex-studio run` in place of those before. False if they cannot be used; the status then says why.
+  bool takeFlags(const std::string& words);
+  // `recipe`: for INT8. `source`: where it comes from, as a sentence.
+  void setRecipe(const std::string& recipe, const std::string& source);
+  // Path of the database of recorded runs; empty: the default one.
+  const std::string& databasePath() const { return options_.database_path; }
+
+  // State of the open file for snapshots, without exports and interrupted jobs.
+  const WorkState& work() const { return work_; }
+  // Shows `file` as open.
+  void showFile(const std::string& file) { work_.file = file; }
+  // Shows that a recorded job is open, and its model if that is at hand.
+  void showRecorded(const JobRecord& job);
+
+ private:
+  Reporter& reporter_;
+  const Cancellation& cancellation_;
+  SessionOptions options_;  // the file and the request change
+  std::unique_ptr<CheckedModel> model_;
+  bool trusted_ = false;  // runs without the sandbox, as its user said
+  WorkState work_;
+};
+
+}  // namespace ipex_studio
