@@ -1,6 +1,8 @@
 // rewriteMatches: the loop of a pass that looks for one pattern, node by node, and rewrites what it finds.
 #pragma once
 
+#include <type_traits>
+
 #include "core/graph/pass.h"
 
 namespace ipex_studio {
@@ -9,12 +11,13 @@ namespace ipex_studio {
 //
 //   std::optional<Match> match(PassContext& context, torch::jit::Node* node, Decline* why)
 //     nullopt: nothing to rewrite at this node. A reason in `why` leaves the node alone, too, and becomes a remark.
-//   void rewrite(Rewriter& rewriter, Match& found)
+//   void rewrite(Rewriter& rewriter, torch::jit::Node* node, Match& match)
 //     Makes the new nodes and ends exactly one rewrite: Rewriter::replace() or another function that ends one.
 //
-// Match is any type: a struct, or Node* where the node says it all. Nodes that a rewrite before destroyed are left out;
-// one made since may have its address, so `match` looks at the kind again. The walk ends where the rewriter permits no
-// more (--limit): no match is looked for, and no remark made, after that.
+// Where the node says it all, `match` returns bool, and `rewrite` takes the node alone.
+//
+// Nodes that a rewrite before destroyed are left out; one made since may have the address of one, so `match` looks at
+// the kind again. The walk ends where the rewriter permits no more (--limit): no match is looked for behind that one.
 template <typename MatchFunction, typename RewriteFunction>
 bool rewriteMatches(PassContext& context, const NodeWalk& nodes, MatchFunction match, RewriteFunction rewrite) {
   bool changed = false;
@@ -25,7 +28,11 @@ bool rewriteMatches(PassContext& context, const NodeWalk& nodes, MatchFunction m
     if (why) context.missed(node, why);
     if (why || !found) continue;
     if (!context.rewriter.permit()) break;
-    rewrite(context.rewriter, *found);
+    if constexpr (std::is_same_v<decltype(found), bool>) {
+      rewrite(context.rewriter, node);
+    } else {
+      rewrite(context.rewriter, node, *found);
+    }
     changed = true;
   }
   return changed;

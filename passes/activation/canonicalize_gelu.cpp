@@ -4,7 +4,7 @@
 //   before  %t = tanh(mul(add(%x, mul(pow(%x, 3), 0.044715)), 0.797885))   %z = mul(mul(%x, 0.5), add(%t, 1))
 //   after   %z = gelu(%x, "tanh")        likewise with %x·0.797885·(1 + 0.044715·%x·%x) inside
 // Declines: producer-has-other-uses (an intermediate), unsupported-dtype (not known to be floating),
-// value-may-be-aliased-or- written. Runs before every fusion: each of those knows one node per activation. Numerics:
+// value-may-be-aliased-or-written. Runs before every fusion: each of those knows one node per activation. Numerics:
 // constants within 1e-5 count as equal; otherwise the same formula in another order, a few ulp.
 #include <cmath>
 
@@ -27,7 +27,7 @@ constexpr double kCubic = 0.044715;
 struct GeluMatch {
   Value* x = nullptr;
   const char* approximate = "none";
-  std::vector<Node*> nodes;  // the last product first
+  std::vector<Node*> nodes;
 };
 
 void add(std::vector<Node*>* nodes, const std::vector<Node*>& more) {
@@ -88,10 +88,9 @@ std::optional<GeluMatch> matchGate(const Product& product, Value* x, Value* gate
   return std::nullopt;
 }
 
-Decline whyNot(PassContext& context, const GeluMatch& match) {
+Decline whyNot(PassContext& context, const GeluMatch& match, const Node* root) {
   const auto dtype = knownDtype(match.x);
-  if (!onlyReadInside(match.nodes, match.nodes.front()))
-    return {reasons::kOtherUses, "A part of this gelu is read elsewhere."};
+  if (!onlyReadInside(match.nodes, root)) return {reasons::kOtherUses, "A part of this gelu is read elsewhere."};
   if (!dtype || !at::isFloatingType(*dtype)) {
     return {reasons::kUnsupportedDtype, "The source of this gelu is not known to be floating."};
   }
@@ -106,12 +105,11 @@ std::optional<GeluMatch> matchGelu(PassContext& context, Node* root, Decline* wh
   if (product.factors.size() != 2) return std::nullopt;
   auto match = matchGate(product, product.factors[0], product.factors[1]);
   if (!match) match = matchGate(product, product.factors[1], product.factors[0]);
-  if (match) *why = whyNot(context, *match);
+  if (match) *why = whyNot(context, *match, root);
   return match;
 }
 
-void rewriteGelu(Rewriter& rewriter, const GeluMatch& match) {
-  Node* root = match.nodes.front();
+void rewriteGelu(Rewriter& rewriter, Node* root, const GeluMatch& match) {
   Value* approximate = rewriter.constant(match.approximate, root);
   Node* gelu = rewriter.create("aten::gelu", {match.x, approximate}, root);
   rewriter.replace(match.nodes, root->output(), gelu->output(), "recognised gelu");

@@ -30,7 +30,6 @@ struct Padding {
 };
 
 struct PadMatch {
-  Node* convolution = nullptr;
   Node* pad = nullptr;
   Padding padding;            // of both together
   std::optional<FusedOp> op;  // the convolution, where the sides are unequal
@@ -87,41 +86,39 @@ Decline readPadding(PassContext& context, const Node* node, const Node* pad, Pad
   return {};
 }
 
-Decline whyNot(PassContext& context, PadMatch* match) {
-  if (Decline why = readPadding(context, match->convolution, match->pad, match->padding)) return why;
+Decline whyNot(PassContext& context, Node* convolution, PadMatch* match) {
+  if (Decline why = readPadding(context, convolution, match->pad, match->padding)) return why;
   if (match->padding.begin == match->padding.end) return {};
   std::string text;
-  match->op = readFusedOp(match->convolution, &text);
+  match->op = readFusedOp(convolution, &text);
   return match->op ? Decline{} : Decline{reasons::kUnsupportedAttribute, text};
 }
 
 std::optional<PadMatch> matchPad(PassContext& context, Node* node, Decline* why) {
   if (node->kind() != aten::convolution || node->inputs().size() != 9) return std::nullopt;
-  PadMatch match{node, node->input(0)->node(), {}, {}};
+  PadMatch match{node->input(0)->node(), {}, {}};
   if (!isPad(match.pad)) return std::nullopt;
-  *why = whyNot(context, &match);
+  *why = whyNot(context, node, &match);
   return match;
 }
 
-Node* writeSymmetric(Rewriter& rewriter, const PadMatch& match) {
-  Node* node = match.convolution;
+Node* writeSymmetric(Rewriter& rewriter, Node* node, const PadMatch& match) {
   std::vector<Value*> inputs(node->inputs().begin(), node->inputs().end());
   inputs[0] = match.pad->input(0);
   inputs[kConvolutionPadding] = rewriter.constant(IValue(match.padding.begin), node);
   return rewriter.create("aten::convolution", inputs, node);
 }
 
-Node* writeAsymmetric(Rewriter& rewriter, const PadMatch& match) {
+Node* writeAsymmetric(Rewriter& rewriter, Node* node, const PadMatch& match) {
   FusedOp op = *match.op;
   op.base[0] = match.pad->input(0);
   op.spec.attributes["padding"] = match.padding.begin;
   op.spec.attributes["padding_end"] = match.padding.end;
-  return writeFusedOp(rewriter, op, match.convolution);
+  return writeFusedOp(rewriter, op, node);
 }
 
-void rewritePad(Rewriter& rewriter, const PadMatch& match) {
-  Node* node = match.convolution;
-  Node* folded = match.op ? writeAsymmetric(rewriter, match) : writeSymmetric(rewriter, match);
+void rewritePad(Rewriter& rewriter, Node* node, const PadMatch& match) {
+  Node* folded = match.op ? writeAsymmetric(rewriter, node, match) : writeSymmetric(rewriter, node, match);
   folded->output()->setType(node->output()->type());
   rewriter.replace({node, match.pad}, node->output(), folded->output(), "folded padding into the convolution");
 }

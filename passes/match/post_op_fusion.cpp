@@ -141,7 +141,7 @@ std::optional<PostOpMatch> matchUnary(PassContext&, Node* node, Decline* why) {
   if (!elementwise) return std::nullopt;
   const auto producer = readProducer(elementwise->data, node, why);
   if (!producer) return std::nullopt;
-  return PostOpMatch{node, *producer, *elementwise};
+  return PostOpMatch{*producer, *elementwise};
 }
 
 std::optional<PostOpMatch> matchBinary(PassContext& context, Node* node, Decline* why) {
@@ -154,7 +154,7 @@ std::optional<PostOpMatch> matchBinary(PassContext& context, Node* node, Decline
     const bool fits = producer && producer->op.spec.kind != OpKind::kPointwise &&
                       operandFits(context, elementwise->operand, elementwise->data, &declined);
     if (fits && mayBeReadLater(context, producer->op)) {
-      matches.push_back({node, *producer, *elementwise});
+      matches.push_back({*producer, *elementwise});
     } else if (fits) {
       refuse(&declined, reasons::kAliased, "What the operation reads may be written to before its result is used.");
     }
@@ -185,17 +185,17 @@ bool appendTo(FusedOp* op, const Elementwise& elementwise) {
   return true;
 }
 
-void appendPostOps(Rewriter& rewriter, const PostOpMatch& match) {
+void appendPostOps(Rewriter& rewriter, Node* node, const PostOpMatch& match) {
   FusedOp op = match.producer.op;
   IPEX_CHECK(appendTo(&op, match.elementwise), "too many post-operations for one operation");
-  std::vector<Node*> consumed = {match.producer.node, match.node};
-  std::string names = shortName(match.node);
+  std::vector<Node*> consumed = {match.producer.node, node};
+  std::string names = shortName(node);
   // All that would be fused next goes along: each rewrite makes a node for the one it made before.
   while (Node* follower = takeFollower(&op, consumed.back())) {
     consumed.push_back(follower);
     names += " + " + shortName(follower);
   }
-  Node* fused = writeFusedOp(rewriter, op, match.elementwise.operand ? match.node : match.producer.node);
+  Node* fused = writeFusedOp(rewriter, op, match.elementwise.operand ? node : match.producer.node);
   rewriter.replace(consumed, consumed.back()->output(), fused->output(),
                    fmt::format("fused {} into {}", names, opKindName(op.spec.kind)));
 }

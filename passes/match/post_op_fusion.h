@@ -40,7 +40,6 @@ std::optional<std::pair<double, torch::jit::Value*>> readFactor(torch::jit::Valu
 
 // A node as a post-op of the producer of one of its operands.
 struct PostOpMatch {
-  torch::jit::Node* node = nullptr;
   Producer producer;
   Elementwise elementwise;
 };
@@ -48,9 +47,9 @@ struct PostOpMatch {
 std::optional<PostOpMatch> matchUnary(PassContext& context, torch::jit::Node* node, Decline* why);
 std::optional<PostOpMatch> matchBinary(PassContext& context, torch::jit::Node* node, Decline* why);
 
-// Appends the match's node to its producer, at the producer's place for unary post-ops, else at the node's, and with it
-// all operations on one tensor that follow it, each the only reader of the one before.
-void appendPostOps(Rewriter& rewriter, const PostOpMatch& match);
+// Appends the node to its producer, at the producer's place for unary post-ops, else at the node's, and with it all
+// operations on one tensor that follow it, each the only reader of the one before.
+void appendPostOps(Rewriter& rewriter, torch::jit::Node* node, const PostOpMatch& match);
 
 // The body of passes that fuse two-tensor operations: nodes of `kinds` and the unary operations that follow them, in
 // one walk. Returns whether anything changed.

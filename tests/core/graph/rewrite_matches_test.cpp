@@ -43,11 +43,10 @@ struct PassOverGraph {
   // Makes a sigmoid of each ReLU that `decline` lets pass; it gets the number of nodes looked at so far.
   template <typename DeclineFunction>
   bool makeSigmoids(DeclineFunction decline) {
-    const auto match = [&](PassContext&, Node* node, Decline* why) -> std::optional<Node*> {
+    const auto match = [&](PassContext&, Node* node, Decline* why) {
       looked_at.push_back(node->kind().toUnqualString());
       *why = decline(looked_at.size());
-      if (!isKind(node, "aten::relu")) return std::nullopt;
-      return node;
+      return isKind(node, "aten::relu");
     };
     const auto rewrite = [](Rewriter& rewriter, Node* node) {
       Node* made = rewriter.create("aten::sigmoid", {node->input()}, node);
@@ -86,14 +85,14 @@ TEST(RewriteMatches, LeavesOutNodesThatARewriteDestroyed) {
   PassOverGraph pass(kThreeRelus);
   int looked_at = 0;
   // A ReLU and the one behind it.
-  const auto match = [&](PassContext&, Node* node, Decline*) -> std::optional<std::vector<Node*>> {
+  const auto match = [&](PassContext&, Node* node, Decline*) -> std::optional<Node*> {
     ++looked_at;
     Node* next = node->output()->uses()[0].user;
     if (!isKind(next, "aten::relu")) return std::nullopt;
-    return std::vector<Node*>{node, next};
+    return next;
   };
-  const auto rewrite = [](Rewriter& rewriter, const std::vector<Node*>& relus) {
-    rewriter.replace(relus, relus[1]->output(), relus[0]->input(), "removed two");
+  const auto rewrite = [](Rewriter& rewriter, Node* node, Node* next) {
+    rewriter.replace({node, next}, next->output(), node->input(), "removed two");
   };
   EXPECT_TRUE(rewriteMatches(*pass.context, pass.context->nodes({"aten::relu"}), match, rewrite));
   EXPECT_EQ(looked_at, 2) << "of three";
