@@ -40,8 +40,8 @@ class PassContext {
 
   // The graph as it is now.
   const GraphIndex& graph_index();
-  // Nodes of the current graph that have one of these kinds ("aten::add"), or a kind that is `wanted`. A pass that
-  // knows the kinds it begins with touches no other node. Rewriter::alive() tells which of them still exist.
+  // Nodes of the current graph that have one of these kinds ("aten::add"), or a kind that is `wanted`, so that a pass
+  // touches no other node. rewriteMatches() walks them; a loop written by hand asks Rewriter::alive() which still exist.
   NodeWalk nodes(const std::vector<const char*>& kinds);
   NodeWalk nodesWhere(const std::function<bool(c10::Symbol)>& wanted);
   // Nodes of nodesWhere() that read nothing but constants and results of such nodes.

@@ -4,10 +4,11 @@
 //   before  %t = tanh(mul(add(%x, mul(pow(%x, 3), 0.044715)), 0.797885))   %z = mul(mul(%x, 0.5), add(%t, 1))
 //   after   %z = gelu(%x, "tanh")        likewise with %x·0.797885·(1 + 0.044715·%x·%x) inside
 // Declines: producer-has-other-uses (an intermediate), unsupported-dtype (not known to be floating),
-// value-may-be-aliased-or- written. Runs before every fusion: each of those knows one node per activation. Numerics:
+// value-may-be-aliased-or-written. Runs before every fusion: each of those knows one node per activation. Numerics:
 // constants within 1e-5 count as equal; otherwise the same formula in another order, a few ulp.
 #include <cmath>
 
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/algebra.h"
 #include "passes/match/post_op_fusion.h"
 #include "passes/pass_list.h"
@@ -87,15 +88,6 @@ std::optional<GeluMatch> matchGate(const Product& product, Value* x, Value* gate
   return std::nullopt;
 }
 
-std::optional<GeluMatch> matchGelu(Node* root) {
-  const std::string kind = root->kind().toQualString();
-  if (kind != "aten::mul" && kind != "aten::div") return std::nullopt;
-  const Product product = readProduct(root->output());
-  if (product.factors.size() != 2) return std::nullopt;
-  if (auto match = matchGate(product, product.factors[0], product.factors[1])) return match;
-  return matchGate(product, product.factors[1], product.factors[0]);
-}
-
 Decline whyNot(PassContext& context, const GeluMatch& match, const Node* root) {
   const auto dtype = knownDtype(match.x);
   if (!onlyReadInside(match.nodes, root)) return {reasons::kOtherUses, "A part of this gelu is read elsewhere."};
@@ -106,23 +98,25 @@ Decline whyNot(PassContext& context, const GeluMatch& match, const Node* root) {
   return {};
 }
 
+std::optional<GeluMatch> matchGelu(PassContext& context, Node* root, Decline* why) {
+  const std::string kind = root->kind().toQualString();
+  if (kind != "aten::mul" && kind != "aten::div") return std::nullopt;
+  const Product product = readProduct(root->output());
+  if (product.factors.size() != 2) return std::nullopt;
+  auto match = matchGate(product, product.factors[0], product.factors[1]);
+  if (!match) match = matchGate(product, product.factors[1], product.factors[0]);
+  if (match) *why = whyNot(context, *match, root);
+  return match;
+}
+
+void rewriteGelu(Rewriter& rewriter, Node* root, const GeluMatch& match) {
+  Value* approximate = rewriter.constant(match.approximate, root);
+  Node* gelu = rewriter.create("aten::gelu", {match.x, approximate}, root);
+  rewriter.replace(match.nodes, root->output(), gelu->output(), "recognised gelu");
+}
+
 bool canonicalizeGelu(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes({"aten::mul", "aten::div"})) {
-    if (!context.rewriter.alive(node)) continue;
-    const auto match = matchGelu(node);
-    if (!match) continue;
-    if (const Decline decline = whyNot(context, *match, node); decline.reason) {
-      context.missed(node, decline.reason, decline.text);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    Value* approximate = context.rewriter.constant(match->approximate, node);
-    Node* gelu = context.rewriter.create("aten::gelu", {match->x, approximate}, node);
-    context.rewriter.replace(match->nodes, node->output(), gelu->output(), "recognised gelu");
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes({"aten::mul", "aten::div"}), matchGelu, rewriteGelu);
 }
 
 }  // namespace

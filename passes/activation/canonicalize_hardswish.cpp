@@ -4,8 +4,9 @@
 //   before  %g = clamp(add(div(%x, 6), 0.5), 0, 1)   or   div(hardtanh(add(%x, 3), 0, 6), 6)
 //   after   %g = hardsigmoid(%x)         and a product of %x and hardsigmoid(%x) is hardswish(%x)
 // Declines: producer-has-other-uses (an intermediate), unsupported-dtype (not known to be floating),
-// value-may-be-aliased-or- written. Runs before every fusion: each of those knows one node per activation. Numerics:
+// value-may-be-aliased-or-written. Runs before every fusion: each of those knows one node per activation. Numerics:
 // constants within 1e-5 count as equal; a few ulp otherwise.
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/algebra.h"
 #include "passes/match/post_op_fusion.h"
 #include "passes/pass_list.h"
@@ -72,24 +73,21 @@ Decline whyNot(PassContext& context, const HardSwishMatch& match, const Node* ro
   return {};
 }
 
+std::optional<HardSwishMatch> matchHardSwish(PassContext& context, Node* root, Decline* why) {
+  auto match = matchRoot(root);
+  if (match) *why = whyNot(context, *match, root);
+  return match;
+}
+
+void rewriteHardSwish(Rewriter& rewriter, Node* root, const HardSwishMatch& match) {
+  Node* made = rewriter.create(match.kind, {match.x}, root);
+  rewriter.replace(match.nodes, root->output(), made->output(), "recognised " + shortName(made));
+}
+
 bool canonicalizeHardswish(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
   std::vector<const char*> roots = kCanonicalizeHardswish.needs;  // a gate, or a product with one
   roots.insert(roots.end(), {"aten::mul", "aten::div"});
-  for (Node* node : context.nodes(roots)) {
-    if (!context.rewriter.alive(node)) continue;
-    const auto match = matchRoot(node);
-    if (!match) continue;
-    if (const Decline decline = whyNot(context, *match, node); decline.reason) {
-      context.missed(node, decline.reason, decline.text);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    Node* made = context.rewriter.create(match->kind, {match->x}, node);
-    context.rewriter.replace(match->nodes, node->output(), made->output(), "recognised " + shortName(made));
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes(roots), matchHardSwish, rewriteHardSwish);
 }
 
 }  // namespace

@@ -2,10 +2,11 @@
 //   before  %s = sigmoid(%x)   %z = mul(%x, %s)
 //   after   %z = silu(%x)
 // Declines: producer-has-other-uses (the sigmoid), unsupported-dtype (not known to be floating),
-// value-may-be-aliased-or- written. Runs before every fusion: each of those knows one node per activation. Numerics:
-// one rounding less.
+// value-may-be-aliased-or-written. Runs before every fusion: each of those knows one node per activation.
+// Numerics: one rounding less.
+#include "core/graph/node_facts.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/algebra.h"
-#include "passes/match/post_op_fusion.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -15,39 +16,47 @@ using torch::jit::Value;
 
 namespace {
 
-// The sigmoid of a product x·sigmoid(x).
-Node* matchSigmoid(Node* root) {
-  if (std::string("aten::mul") != root->kind().toQualString() || root->inputs().size() != 2) return nullptr;
+struct SiluMatch {
+  Value* x = nullptr;
+  Node* sigmoid = nullptr;
+};
+
+// The product as x·sigmoid(x).
+std::optional<SiluMatch> readSilu(Node* product) {
+  if (!isKind(product, "aten::mul") || product->inputs().size() != 2) return std::nullopt;
   for (std::size_t side : {0, 1}) {
-    Node* sigmoid = root->input(side)->node();
-    const bool is_sigmoid = std::string("aten::sigmoid") == sigmoid->kind().toQualString();
-    if (is_sigmoid && sigmoid->input(0) == root->input(1 - side)) return sigmoid;
+    Value* x = product->input(1 - side);
+    Node* sigmoid = product->input(side)->node();
+    if (isKind(sigmoid, "aten::sigmoid") && sigmoid->input(0) == x) return SiluMatch{x, sigmoid};
   }
-  return nullptr;
+  return std::nullopt;
+}
+
+Decline whyNot(PassContext& context, const SiluMatch& match, Node* product) {
+  if (!onlyReadInside({product, match.sigmoid}, product)) {
+    return {reasons::kOtherUses, "The sigmoid of this silu is read elsewhere."};
+  }
+  const auto dtype = knownDtype(match.x);
+  if (!dtype || !at::isFloatingType(*dtype)) {
+    return {reasons::kUnsupportedDtype, "The source of this silu is not known to be floating."};
+  }
+  if (context.mayBeWritten(match.x)) return {reasons::kAliased, "The source of this silu may be written to."};
+  return {};
+}
+
+std::optional<SiluMatch> matchSilu(PassContext& context, Node* product, Decline* why) {
+  auto match = readSilu(product);
+  if (match) *why = whyNot(context, *match, product);
+  return match;
+}
+
+void rewriteSilu(Rewriter& rewriter, Node* product, const SiluMatch& match) {
+  Node* silu = rewriter.create("aten::silu", {match.x}, product);
+  rewriter.replace({match.sigmoid, product}, product->output(), silu->output(), "recognised silu");
 }
 
 bool canonicalizeSilu(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes({"aten::mul"})) {
-    if (!context.rewriter.alive(node)) continue;
-    Node* sigmoid = matchSigmoid(node);
-    if (!sigmoid) continue;
-    Value* x = sigmoid->input(0);
-    const auto dtype = knownDtype(x);
-    if (!onlyReadInside({node, sigmoid}, node)) {
-      context.missed(node, reasons::kOtherUses, "The sigmoid of this silu is read elsewhere.");
-    } else if (!dtype || !at::isFloatingType(*dtype)) {
-      context.missed(node, reasons::kUnsupportedDtype, "The source of this silu is not known to be floating.");
-    } else if (context.mayBeWritten(x)) {
-      context.missed(node, reasons::kAliased, "The source of this silu may be written to.");
-    } else {
-      if (!context.rewriter.permit()) break;
-      Node* silu = context.rewriter.create("aten::silu", {x}, node);
-      context.rewriter.replace({sigmoid, node}, node->output(), silu->output(), "recognised silu");
-      changed = true;
-    }
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes({"aten::mul"}), matchSilu, rewriteSilu);
 }
 
 }  // namespace

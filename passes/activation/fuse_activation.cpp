@@ -6,31 +6,17 @@
 // unsupported-dtype. Needs no alias check: the new node reads where the old producer read.
 // Runs after batch-norm is folded, and before fuse-residual-add, so that a sum of activations finds fused producers.
 // Numerics: a kernel computes the activation in float32 on the accumulator; approximations differ by a few ulp.
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/post_op_fusion.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
 
-using torch::jit::Node;
-
 namespace {
 
 bool fuseActivation(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
   const auto wanted = [](c10::Symbol kind, bool on_one_value) { return on_one_value && mayBeElementwise(kind); };
-  for (Node* node : context.nodesBehind(&mayBeFusedOp, wanted)) {
-    if (!context.rewriter.alive(node)) continue;
-    Decline decline;
-    const auto match = matchUnary(node, &decline);
-    if (!match) {
-      if (decline.reason) context.missed(node, decline.reason, decline.text);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    appendPostOps(context, match->producer, match->elementwise, node);
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodesBehind(&mayBeFusedOp, wanted), &matchUnary, &appendPostOps);
 }
 
 }  // namespace

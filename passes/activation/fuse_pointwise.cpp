@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/post_op_fusion.h"
 #include "passes/pass_list.h"
 
@@ -72,16 +73,19 @@ struct LinkMatch {
   Node* previous = nullptr;
 };
 
-std::optional<LinkMatch> matchLink(PassContext& context, Node* node, Decline* decline) {
+std::optional<LinkMatch> matchLink(PassContext& context, Node* node, Decline* why) {
   for (std::size_t side : {0, 1}) {
-    Decline why;
+    Decline declined;
     const auto elementwise = readElementwise(node, side);
     if (!elementwise) continue;
     Node* previous = elementwise->data->node();
-    auto chain = readChain(context, elementwise->data, node, &why);
-    const auto link = chain ? readLink(context, node, side, &why) : std::nullopt;
-    if (link && appendTo(&chain.value(), *link)) return LinkMatch{*chain, previous};
-    if (why.reason && isElementwise(previous)) *decline = why;
+    auto chain = readChain(context, elementwise->data, node, &declined);
+    const auto link = chain ? readLink(context, node, side, &declined) : std::nullopt;
+    if (link && appendTo(&chain.value(), *link)) {
+      *why = {};  // of the other side
+      return LinkMatch{*chain, previous};
+    }
+    if (declined && isElementwise(previous)) *why = declined;
   }
   return std::nullopt;
 }
@@ -104,29 +108,18 @@ Node* takeNextLink(PassContext& context, FusedOp* op, Node* node) {
 }
 
 bool fusePointwise(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodesWhere(&mayBeElementwise)) {
-    if (!context.rewriter.alive(node)) continue;
-    Decline decline;
-    auto match = matchLink(context, node, &decline);
-    if (!match) {
-      if (decline.reason) context.missed(node, decline.reason, decline.text);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    std::vector<Node*> consumed = {match->previous, node};
+  const auto rewrite = [&](Rewriter& rewriter, Node* node, LinkMatch& match) {
+    std::vector<Node*> consumed = {match.previous, node};
     std::string names = shortName(node);
-    while (Node* next = takeNextLink(context, &match->op, consumed.back())) {
+    while (Node* next = takeNextLink(context, &match.op, consumed.back())) {
       consumed.push_back(next);
       names += " + " + shortName(next);
     }
     Node* last = consumed.back();
-    Node* fused = writeFusedOp(context.rewriter, match->op, last);
-    context.rewriter.replace(consumed, last->output(), fused->output(),
-                             fmt::format("fused {} into a pointwise chain", names));
-    changed = true;
-  }
-  return changed;
+    Node* fused = writeFusedOp(rewriter, match.op, last);
+    rewriter.replace(consumed, last->output(), fused->output(), fmt::format("fused {} into a pointwise chain", names));
+  };
+  return rewriteMatches(context, context.nodesWhere(&mayBeElementwise), matchLink, rewrite);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <cmath>
 
 #include "core/graph/node_facts.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/post_op_fusion.h"
 #include "passes/pass_list.h"
 
@@ -198,8 +199,7 @@ Decline whyNot(PassContext& context, const ExciteMatch& match) {
   return {};
 }
 
-void rewrite(Rewriter& rewriter, const ExciteMatch& match) {
-  Node* last = match.nodes.front();
+void rewriteExcite(Rewriter& rewriter, Node* last, const ExciteMatch& match) {
   FusedOp op = match.rest;
   op.spec.kind = OpKind::kSqueezeExcite;
   op.spec.attributes = {{"axes", match.axes}};
@@ -228,25 +228,18 @@ std::optional<ExciteMatch> matchBlock(Node* node) {
   return std::nullopt;
 }
 
+std::optional<ExciteMatch> matchExcite(PassContext& context, Node* node, Decline* why) {
+  auto match = matchBlock(node);
+  if (!match) return std::nullopt;
+  *why = readExciteLayer(match->reduce_node, &match->reduce);
+  if (!*why) *why = readExciteLayer(match->expand_node, &match->expand);
+  if (!*why) *why = whyNot(context, *match);
+  return match;
+}
+
 bool fuseSqueezeExcite(torch::jit::Graph& graph, PassContext& context) {
   if (context.options.precision != Precision::kFp32 || context.options.calibrate) return false;
-  bool changed = false;
-  for (Node* node : context.nodes(kFuseSqueezeExcite.needs)) {
-    if (!context.rewriter.alive(node)) continue;
-    auto match = matchBlock(node);
-    if (!match) continue;
-    Decline decline = readExciteLayer(match->reduce_node, &match->reduce);
-    if (!decline) decline = readExciteLayer(match->expand_node, &match->expand);
-    if (!decline) decline = whyNot(context, *match);
-    if (decline) {
-      context.missed(node, decline);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    rewrite(context.rewriter, *match);
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes(kFuseSqueezeExcite.needs), matchExcite, rewriteExcite);
 }
 
 }  // namespace

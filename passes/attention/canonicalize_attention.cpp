@@ -13,7 +13,7 @@
 #include <limits>
 
 #include "core/graph/node_facts.h"
-#include "core/graph/pass.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/node_writer.h"
 #include "passes/pass_list.h"
 
@@ -190,35 +190,34 @@ class AttentionWriter {
   Rewriter& rewriter_;
 };
 
-bool canonicalizeAttention(Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes(kCanonicalizeAttention.needs)) {
-    if (!context.rewriter.alive(node) || (!isNative(node) && !isLayer(node))) continue;
-    Layer layer;
-    Decline why = isLayer(node) ? readLayer(node, &layer) : readNative(node, &layer.attention);
-    for (Value* input : node->inputs()) {
-      const bool tensor = input->type()->kind() == c10::TypeKind::TensorType;
-      if (!why && tensor && context.mayBeWritten(input))
-        why = {reasons::kAliased, "The graph writes to an operand of this attention."};
-    }
-    if (why) {
-      context.missed(node, why);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    AttentionWriter writer(context.rewriter, node);
-    const Attended made =
-        isLayer(node) ? Attended{writer.layer(layer)} : writer.attention(layer.attention, layer.attention.x);
-    made.result->setType(node->output(0)->type());
-    std::vector<Value*> from{node->output(0)}, to{made.result};
-    if (layer.attention.weights) {
-      from.push_back(node->output(1));
-      to.push_back(made.weights);
-    }
-    context.rewriter.replaceAll({node}, from, to, "written out as products and sums");
-    changed = true;
+// The attention alone where the node is no whole layer.
+std::optional<Layer> matchLayer(PassContext& context, Node* node, Decline* why) {
+  if (!isNative(node) && !isLayer(node)) return std::nullopt;
+  Layer layer;
+  *why = isLayer(node) ? readLayer(node, &layer) : readNative(node, &layer.attention);
+  for (Value* input : node->inputs()) {
+    const bool tensor = input->type()->kind() == c10::TypeKind::TensorType;
+    if (!*why && tensor && context.mayBeWritten(input))
+      *why = {reasons::kAliased, "The graph writes to an operand of this attention."};
   }
-  return changed;
+  return layer;
+}
+
+void rewriteLayer(Rewriter& rewriter, Node* node, const Layer& layer) {
+  const Attention& attention = layer.attention;
+  AttentionWriter writer(rewriter, node);
+  const Attended made = isLayer(node) ? Attended{writer.layer(layer)} : writer.attention(attention, attention.x);
+  made.result->setType(node->output(0)->type());
+  std::vector<Value*> from{node->output(0)}, to{made.result};
+  if (attention.weights) {
+    from.push_back(node->output(1));
+    to.push_back(made.weights);
+  }
+  rewriter.replaceAll({node}, from, to, "written out as products and sums");
+}
+
+bool canonicalizeAttention(Graph& graph, PassContext& context) {
+  return rewriteMatches(context, context.nodes(kCanonicalizeAttention.needs), matchLayer, rewriteLayer);
 }
 
 }  // namespace

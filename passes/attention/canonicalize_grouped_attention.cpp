@@ -6,6 +6,7 @@
 // that are no multiple of the groups), unsupported-attribute (a mask with values of its own for heads or samples). Runs before
 // what fuses attention. Numerics: exact. Grouped queries: arXiv 2305.13245.
 #include "core/graph/node_facts.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/node_writer.h"
 #include "passes/pass_list.h"
 
@@ -34,7 +35,13 @@ Decline whyNot(Node* node) {
   return {};
 }
 
-void rewrite(Rewriter& rewriter, Node* node) {
+bool matchGrouped(PassContext&, Node* node, Decline* why) {
+  if (node->inputs().size() <= kGrouped || constantBool(node->input(kGrouped)) != true) return false;
+  *why = whyNot(node);
+  return true;
+}
+
+void rewriteGrouped(Rewriter& rewriter, Node* node) {
   Value *q = node->input(0), *k = node->input(1), *v = node->input(2), *mask = node->input(3);
   const std::vector<std::int64_t> heads = *knownSizes(q), result = *knownSizes(node->output());
   const std::int64_t groups = (*knownSizes(k))[1], each = heads[1] / groups;
@@ -60,20 +67,7 @@ void rewrite(Rewriter& rewriter, Node* node) {
 }
 
 bool canonicalizeGroupedAttention(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes(kCanonicalizeGroupedAttention.needs)) {
-    if (!context.rewriter.alive(node) || node->inputs().size() <= kGrouped ||
-        constantBool(node->input(kGrouped)) != true)
-      continue;
-    if (const Decline decline = whyNot(node); decline.reason) {
-      context.missed(node, decline.reason, decline.text);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    rewrite(context.rewriter, node);
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes(kCanonicalizeGroupedAttention.needs), matchGrouped, rewriteGrouped);
 }
 
 }  // namespace

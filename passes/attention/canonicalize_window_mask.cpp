@@ -19,6 +19,7 @@
 
 #include "core/graph/elementwise.h"
 #include "core/graph/node_facts.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/node_writer.h"
 #include "passes/match/post_op_fusion.h"
 #include "passes/pass_list.h"
@@ -189,22 +190,18 @@ class WindowRewrite {
   Ints windows_;
 };
 
+std::optional<WindowMask> matchWindowMask(PassContext& context, Node* node, Decline* why) {
+  WindowMask match;
+  if (!readMaskedWindows(node, &match)) return std::nullopt;
+  *why = readWindowScores(&match);
+  if (!*why) *why = whyNotWindows(context, match);
+  return match;
+}
+
 bool canonicalizeWindowMask(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes({"aten::matmul", "aten::bmm", "aten::mm", "ipex_studio::matmul"})) {
-    WindowMask match;
-    if (!context.rewriter.alive(node) || !readMaskedWindows(node, &match)) continue;
-    Decline decline = readWindowScores(&match);
-    if (!decline) decline = whyNotWindows(context, match);
-    if (decline) {
-      context.missed(node, decline);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    WindowRewrite(context.rewriter, match).run();
-    changed = true;
-  }
-  return changed;
+  const auto rewrite = [](Rewriter& rewriter, Node*, const WindowMask& match) { WindowRewrite(rewriter, match).run(); };
+  return rewriteMatches(context, context.nodes({"aten::matmul", "aten::bmm", "aten::mm", "ipex_studio::matmul"}),
+                        matchWindowMask, rewrite);
 }
 
 }  // namespace

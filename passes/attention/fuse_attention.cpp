@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "core/graph/node_facts.h"
+#include "core/graph/rewrite_matches.h"
 #include "core/lower/attention_layout.h"
 #include "passes/match/node_writer.h"
 #include "passes/match/post_op_fusion.h"
@@ -160,8 +161,7 @@ Value* maskOf(NodeWriter& write, const AttentionMatch& match) {
   return write.make("aten::to", {match.mask, dtype, no, no, write.none()}, *knownSizes(match.mask));
 }
 
-void rewrite(Rewriter& rewriter, const AttentionMatch& match) {
-  Node* last = match.nodes.front();
+void rewriteAttention(Rewriter& rewriter, Node* last, const AttentionMatch& match) {
   FusedOp op;
   op.spec.kind = OpKind::kAttention;
   op.spec.attributes["scale"] = match.scale;
@@ -183,24 +183,19 @@ void rewrite(Rewriter& rewriter, const AttentionMatch& match) {
                    match.mask != nullptr ? "fused masked attention" : "fused attention");
 }
 
+std::optional<AttentionMatch> matchAttention(PassContext& context, Node* node, Decline* why) {
+  AttentionMatch match;
+  if (!readSecondProduct(node, &match)) return std::nullopt;
+  *why = readSoftmax(&match);
+  if (!*why) *why = readFill(&match);
+  if (!*why) *why = readFirstProduct(&match);
+  if (!*why) *why = whyNot(context, match);
+  return match;
+}
+
 bool fuseAttention(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes({"aten::matmul", "aten::bmm", "aten::mm", "ipex_studio::matmul"})) {
-    AttentionMatch match;
-    if (!context.rewriter.alive(node) || !readSecondProduct(node, &match)) continue;
-    Decline decline = readSoftmax(&match);
-    if (!decline) decline = readFill(&match);
-    if (!decline) decline = readFirstProduct(&match);
-    if (!decline) decline = whyNot(context, match);
-    if (decline) {
-      context.missed(node, decline);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    rewrite(context.rewriter, match);
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes({"aten::matmul", "aten::bmm", "aten::mm", "ipex_studio::matmul"}),
+                        matchAttention, rewriteAttention);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 // operand-not-constant (the mode).
 // Runs before fold-batch-norm. Numerics: none changed.
 #include "core/graph/fused_op.h"
-#include "core/graph/pass.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -40,27 +40,23 @@ Decline declineNormalization(const Node* node) {
   return {};
 }
 
+bool matchNormalization(PassContext&, Node* node, Decline* why) {
+  if (!isBatchNorm(node)) return false;
+  *why = declineNormalization(node);
+  return node->kind() != torch::jit::aten::batch_norm;  // which has the form already
+}
+
+void rewriteNormalization(Rewriter& rewriter, Node* node) {
+  std::vector<Value*> inputs(node->inputs().begin(), node->inputs().begin() + kSharedInputs);
+  inputs[kTraining] = rewriter.constant(false, node);
+  inputs.push_back(rewriter.constant(false, node));
+  Node* plain = rewriter.create("aten::batch_norm", inputs, node);
+  plain->output()->setType(node->output(0)->type());
+  rewriter.replace({node}, node->output(0), plain->output(), "one form of batch normalization");
+}
+
 bool canonicalizeBatchNorm(Graph& graph, PassContext& context) {
-  bool changed = false;
-  Rewriter& rewriter = context.rewriter;
-  for (Node* node : context.nodes(kCanonicalizeBatchNorm.needs)) {
-    if (!rewriter.alive(node) || !isBatchNorm(node)) continue;
-    const Decline why = declineNormalization(node);
-    if (why) {
-      context.missed(node, why);
-      continue;
-    }
-    if (node->kind() == torch::jit::aten::batch_norm) continue;
-    if (!rewriter.permit()) break;
-    std::vector<Value*> inputs(node->inputs().begin(), node->inputs().begin() + kSharedInputs);
-    inputs[kTraining] = rewriter.constant(false, node);
-    inputs.push_back(rewriter.constant(false, node));
-    Node* plain = rewriter.create("aten::batch_norm", inputs, node);
-    plain->output()->setType(node->output(0)->type());
-    rewriter.replace({node}, node->output(0), plain->output(), "one form of batch normalization");
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes(kCanonicalizeBatchNorm.needs), matchNormalization, rewriteNormalization);
 }
 
 }  // namespace

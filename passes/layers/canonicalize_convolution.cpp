@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "core/graph/fused_op.h"
-#include "core/graph/pass.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -46,6 +46,11 @@ struct Convolution {
   bool transposed = false;
   std::int64_t groups = 1;
   Ints pad_before;  // of a constant_pad_nd to put in front: last dimension first, begin and end; empty: none
+};
+
+struct ConvolutionMatch {
+  const ConvolutionForm* form = nullptr;
+  Convolution convolution;
 };
 
 const ConvolutionForm* formOf(const Node* node) {
@@ -145,6 +150,16 @@ bool isCanonical(const Node* node, int spatial) {
   });
 }
 
+std::optional<ConvolutionMatch> matchConvolution(PassContext&, Node* node, Decline* why) {
+  ConvolutionMatch match{formOf(node), {}};
+  if (match.form == nullptr) return std::nullopt;
+  int spatial = 0;
+  *why = checkOperands(node, *match.form, &spatial);
+  if (!*why && isCanonical(node, spatial)) return std::nullopt;
+  if (!*why) *why = read(node, *match.form, spatial, match.convolution);
+  return match;
+}
+
 bool isSame(const IValue& a, const IValue& b) { return a.tagKind() == b.tagKind() && a == b; }
 
 // Operands that the given form does not have: one constant for all convolutions of a block that follow each other.
@@ -175,8 +190,9 @@ Value* constantOr(Node* node, int index, const IValue& wanted, Rewriter& rewrite
   return constant && isSame(*constant, wanted) ? given : rewriter.constant(wanted, node);
 }
 
-void rewrite(Node* node, const ConvolutionForm& form, const Convolution& convolution, Rewriter& rewriter,
-             AddedConstants& added) {
+void rewriteConvolution(Rewriter& rewriter, Node* node, const ConvolutionMatch& match, AddedConstants& added) {
+  const ConvolutionForm& form = *match.form;
+  const Convolution& convolution = match.convolution;
   Value* x = node->input(0);
   const auto constant = [&](int index, const IValue& wanted) {
     return constantOr(node, index, wanted, rewriter, added);
@@ -198,26 +214,11 @@ void rewrite(Node* node, const ConvolutionForm& form, const Convolution& convolu
 }
 
 bool canonicalizeConvolution(Graph& graph, PassContext& context) {
-  bool changed = false;
   AddedConstants added(context.rewriter);
-  for (Node* node : context.nodes(kCanonicalizeConvolution.needs)) {
-    if (!context.rewriter.alive(node)) continue;
-    const ConvolutionForm* form = formOf(node);
-    if (form == nullptr) continue;
-    int spatial = 0;
-    Convolution convolution;
-    Decline why = checkOperands(node, *form, &spatial);
-    if (!why && isCanonical(node, spatial)) continue;
-    if (!why) why = read(node, *form, spatial, convolution);
-    if (why) {
-      context.missed(node, why);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    rewrite(node, *form, convolution, context.rewriter, added);
-    changed = true;
-  }
-  return changed;
+  const auto rewrite = [&](Rewriter& rewriter, Node* node, const ConvolutionMatch& match) {
+    rewriteConvolution(rewriter, node, match, added);
+  };
+  return rewriteMatches(context, context.nodes(kCanonicalizeConvolution.needs), matchConvolution, rewrite);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 // value-may-be-aliased-or-written. Runs after fold-constants, which transposes constant weights. Numerics: the same
 // sums, by another routine.
 #include "core/graph/fused_op.h"
-#include "core/graph/pass.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -30,8 +30,7 @@ bool isProduct(const Node* node) {
   return (node->kind() == aten::matmul || node->kind() == aten::mm) && node->inputs().size() == 2;
 }
 
-Decline matchAddmm(Node* node, LinearMatch& match) {
-  match = {node->input(1), node->input(2), node->input(0)};
+Decline declineAddmm(const Node* node, const LinearMatch& match) {
   const auto beta = constantNumber(node->input(3));
   const auto alpha = constantNumber(node->input(4));
   if (beta != 1.0 || alpha != 1.0) return {reasons::kUnsupportedAttribute, "addmm scales its operands."};
@@ -45,7 +44,7 @@ Decline matchAddmm(Node* node, LinearMatch& match) {
   return {};
 }
 
-Decline checkWeight(const LinearMatch& match, PassContext& context) {
+Decline checkWeight(PassContext& context, const LinearMatch& match) {
   const auto weight = constantTensor(match.weight);
   if (!weight->is_floating_point() || !weight->device().is_cpu() || weight->layout() != at::kStrided) {
     return {reasons::kUnsupportedDtype, "Only dense floating-point weights become a linear."};
@@ -54,7 +53,23 @@ Decline checkWeight(const LinearMatch& match, PassContext& context) {
   return {};
 }
 
-void rewrite(Node* node, const LinearMatch& match, Rewriter& rewriter) {
+std::optional<LinearMatch> matchLinear(PassContext& context, Node* node, Decline* why) {
+  LinearMatch match;
+  if (node->kind() == aten::addmm && node->inputs().size() == 5) {
+    match = {node->input(1), node->input(2), node->input(0)};
+    *why = declineAddmm(node, match);
+  } else if (isProduct(node)) {
+    match = {node->input(0), node->input(1), nullptr};
+    const auto weight = constantTensor(match.weight);
+    if (!weight || weight->dim() != 2 || constantTensor(match.x)) return std::nullopt;
+  } else {
+    return std::nullopt;
+  }
+  if (!*why) *why = checkWeight(context, match);
+  return match;
+}
+
+void rewriteLinear(Rewriter& rewriter, Node* node, const LinearMatch& match) {
   at::NoGradGuard no_gradients;
   const at::Tensor weight = *constantTensor(match.weight);
   Value* transposed = rewriter.constant(weight.detach().t().contiguous(), node);
@@ -66,30 +81,7 @@ void rewrite(Node* node, const LinearMatch& match, Rewriter& rewriter) {
 }
 
 bool canonicalizeLinear(Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes(kCanonicalizeLinear.needs)) {
-    if (!context.rewriter.alive(node)) continue;
-    LinearMatch match;
-    Decline why;
-    if (node->kind() == aten::addmm && node->inputs().size() == 5) {
-      why = matchAddmm(node, match);
-    } else if (isProduct(node)) {
-      match = {node->input(0), node->input(1), nullptr};
-      const auto weight = constantTensor(match.weight);
-      if (!weight || weight->dim() != 2 || constantTensor(match.x)) continue;
-    } else {
-      continue;
-    }
-    if (!why) why = checkWeight(match, context);
-    if (why) {
-      context.missed(node, why);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    rewrite(node, match, context.rewriter);
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes(kCanonicalizeLinear.needs), matchLinear, rewriteLinear);
 }
 
 }  // namespace

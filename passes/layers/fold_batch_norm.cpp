@@ -7,6 +7,7 @@
 // Runs after canonicalize-convolution and canonicalize-batch-norm. Numerics: weights in float64, rounded once.
 #include <cmath>
 
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/weighted_node.h"
 #include "passes/pass_list.h"
 
@@ -16,6 +17,11 @@ using torch::jit::Graph;
 using torch::jit::Node;
 
 namespace {
+
+struct BatchNormMatch {
+  WeightedNode weighted;  // before it
+  ChannelAffine affine;   // what it computes
+};
 
 Decline readStatistics(const Node* node, const WeightedNode& weighted, ChannelAffine& affine) {
   const auto training = constantBool(node->input(5));
@@ -58,12 +64,12 @@ Decline checkRank(const Node* node, const WeightedNode& weighted) {
   return {};
 }
 
-Decline match(Node* node, PassContext& context, WeightedNode& weighted, ChannelAffine& affine) {
+Decline whyNot(PassContext& context, Node* node, BatchNormMatch* match) {
   Node* producer = node->input(0)->node();
   Decline why = checkOnlyUse(producer, node);
-  if (!why) why = readWeightedNode(producer, context, weighted);
-  if (!why) why = checkRank(node, weighted);
-  if (!why) why = readStatistics(node, weighted, affine);
+  if (!why) why = readWeightedNode(producer, context, match->weighted);
+  if (!why) why = checkRank(node, match->weighted);
+  if (!why) why = readStatistics(node, match->weighted, match->affine);
   for (std::size_t i = 1; !why && i < 5; ++i) {
     if (context.mayBeWritten(node->input(i)))
       why = {reasons::kAliased, "The graph writes to the normalization's parameters."};
@@ -71,24 +77,21 @@ Decline match(Node* node, PassContext& context, WeightedNode& weighted, ChannelA
   return why;
 }
 
+std::optional<BatchNormMatch> matchBatchNorm(PassContext& context, Node* node, Decline* why) {
+  if (node->kind() != torch::jit::aten::batch_norm || !isWeightedNode(node->input(0)->node())) return std::nullopt;
+  BatchNormMatch match;
+  *why = whyNot(context, node, &match);
+  return match;
+}
+
+void rewriteBatchNorm(Rewriter& rewriter, Node* node, const BatchNormMatch& match) {
+  foldAffine(match.weighted, node, match.affine.scale, match.affine.shift, rewriter,
+             "folded batch normalization into the weights");
+}
+
 bool foldBatchNorm(Graph& graph, PassContext& context) {
   at::NoGradGuard no_gradients;
-  bool changed = false;
-  for (Node* node : context.nodes(kFoldBatchNorm.needs)) {
-    if (!context.rewriter.alive(node) || node->kind() != torch::jit::aten::batch_norm) continue;
-    if (!isWeightedNode(node->input(0)->node())) continue;
-    WeightedNode weighted;
-    ChannelAffine affine;
-    if (const Decline why = match(node, context, weighted, affine)) {
-      context.missed(node, why);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    foldAffine(weighted, node, affine.scale, affine.shift, context.rewriter,
-               "folded batch normalization into the weights");
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes(kFoldBatchNorm.needs), matchBatchNorm, rewriteBatchNorm);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 // (alpha), mixed-dtype (the constant would widen the result), operand-broadcasts-result, unknown-shape, not finite.
 // Silent where the other operand is not constant: that is a residual, which fusion takes.
 // Runs after fold-batch-norm. Numerics: weights in float64, rounded once.
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/weighted_node.h"
 #include "passes/pass_list.h"
 
@@ -18,6 +19,12 @@ using torch::jit::Value;
 namespace aten = torch::jit::aten;
 
 namespace {
+
+struct ArithmeticMatch {
+  bool data_first = true;
+  WeightedNode weighted;  // before it
+  ChannelAffine affine;   // what it computes
+};
 
 bool isArithmetic(const Node* node) {
   const auto kind = node->kind();
@@ -82,39 +89,37 @@ bool isConstantOperand(const Value* value) {
   return constant && (constant->isScalar() || (constant->isTensor() && constant->toTensor().defined()));
 }
 
-Decline match(Node* node, bool data_first, PassContext& context, WeightedNode& weighted, ChannelAffine& affine) {
-  const Value* data = node->input(data_first ? 0 : 1);
-  const Value* operand = node->input(data_first ? 1 : 0);
-  Node* producer = node->input(data_first ? 0 : 1)->node();
+Decline whyNot(PassContext& context, Node* node, ArithmeticMatch* match) {
+  Value* data = node->input(match->data_first ? 0 : 1);
+  const Value* operand = node->input(match->data_first ? 1 : 0);
   at::Tensor constant;
-  Decline why = checkOnlyUse(producer, node);
-  if (!why) why = readWeightedNode(producer, context, weighted);
-  if (!why) why = readConstant(operand, data, weighted, constant);
-  if (!why) why = readChannelAffine(node, data_first, constant, affine);
+  Decline why = checkOnlyUse(data->node(), node);
+  if (!why) why = readWeightedNode(data->node(), context, match->weighted);
+  if (!why) why = readConstant(operand, data, match->weighted, constant);
+  if (!why) why = readChannelAffine(node, match->data_first, constant, match->affine);
   if (!why && context.mayBeWritten(operand)) why = {reasons::kAliased, "The graph writes to the constant."};
   return why;
 }
 
+std::optional<ArithmeticMatch> matchArithmetic(PassContext& context, Node* node, Decline* why) {
+  if (!isArithmetic(node)) return std::nullopt;
+  const bool data_first = isWeightedNode(node->input(0)->node());
+  if (!data_first && !isWeightedNode(node->input(1)->node())) return std::nullopt;
+  if (!isConstantOperand(node->input(data_first ? 1 : 0))) return std::nullopt;
+  ArithmeticMatch match{data_first, {}, {}};
+  *why = whyNot(context, node, &match);
+  return match;
+}
+
+void rewriteArithmetic(Rewriter& rewriter, Node* node, const ArithmeticMatch& match) {
+  foldAffine(match.weighted, node, match.affine.scale, match.affine.shift, rewriter,
+             std::string("folded ") + node->kind().toUnqualString() + " into the weights");
+}
+
 bool foldMulAdd(Graph& graph, PassContext& context) {
   at::NoGradGuard no_gradients;
-  bool changed = false;
-  for (Node* node : context.nodes({"aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div"})) {
-    if (!context.rewriter.alive(node) || !isArithmetic(node)) continue;
-    const bool data_first = isWeightedNode(node->input(0)->node());
-    if (!data_first && !isWeightedNode(node->input(1)->node())) continue;
-    if (!isConstantOperand(node->input(data_first ? 1 : 0))) continue;
-    WeightedNode weighted;
-    ChannelAffine affine;
-    if (const Decline why = match(node, data_first, context, weighted, affine)) {
-      context.missed(node, why);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    foldAffine(weighted, node, affine.scale, affine.shift, context.rewriter,
-               std::string("folded ") + node->kind().toUnqualString() + " into the weights");
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes({"aten::add", "aten::sub", "aten::rsub", "aten::mul", "aten::div"}),
+                        matchArithmetic, rewriteArithmetic);
 }
 
 }  // namespace

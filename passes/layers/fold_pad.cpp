@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "core/graph/fused_op.h"
-#include "core/graph/pass.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/weighted_node.h"
 #include "passes/pass_list.h"
 
@@ -27,6 +27,12 @@ using Ints = std::vector<std::int64_t>;
 
 struct Padding {
   Ints begin, end;  // per spatial dimension, in the convolution's order
+};
+
+struct PadMatch {
+  Node* pad = nullptr;
+  Padding padding;            // of both together
+  std::optional<FusedOp> op;  // the convolution, where the sides are unequal
 };
 
 bool isPad(const Node* node) {
@@ -60,7 +66,7 @@ Decline readPad(const Node* pad, std::size_t spatial, Padding& padding) {
   return {};
 }
 
-Decline match(Node* node, Node* pad, PassContext& context, Padding& padding) {
+Decline readPadding(PassContext& context, const Node* node, const Node* pad, Padding& padding) {
   const auto own = constantInts(node->input(kConvolutionPadding));
   const auto transposed = constantBool(node->input(kConvolutionTransposed));
   if (!own || !transposed) return {reasons::kUnsupportedAttribute, "An attribute of the convolution is not constant."};
@@ -80,47 +86,45 @@ Decline match(Node* node, Node* pad, PassContext& context, Padding& padding) {
   return {};
 }
 
-Node* writeSymmetric(Node* node, Node* pad, const Padding& padding, Rewriter& rewriter) {
+Decline whyNot(PassContext& context, Node* convolution, PadMatch* match) {
+  if (Decline why = readPadding(context, convolution, match->pad, match->padding)) return why;
+  if (match->padding.begin == match->padding.end) return {};
+  std::string text;
+  match->op = readFusedOp(convolution, &text);
+  return match->op ? Decline{} : Decline{reasons::kUnsupportedAttribute, text};
+}
+
+std::optional<PadMatch> matchPad(PassContext& context, Node* node, Decline* why) {
+  if (node->kind() != aten::convolution || node->inputs().size() != 9) return std::nullopt;
+  PadMatch match{node->input(0)->node(), {}, {}};
+  if (!isPad(match.pad)) return std::nullopt;
+  *why = whyNot(context, node, &match);
+  return match;
+}
+
+Node* writeSymmetric(Rewriter& rewriter, Node* node, const PadMatch& match) {
   std::vector<Value*> inputs(node->inputs().begin(), node->inputs().end());
-  inputs[0] = pad->input(0);
-  inputs[kConvolutionPadding] = rewriter.constant(IValue(padding.begin), node);
+  inputs[0] = match.pad->input(0);
+  inputs[kConvolutionPadding] = rewriter.constant(IValue(match.padding.begin), node);
   return rewriter.create("aten::convolution", inputs, node);
 }
 
-Node* writeAsymmetric(Node* node, Node* pad, const Padding& padding, const FusedOp& read, Rewriter& rewriter) {
-  FusedOp op = read;
-  op.base[0] = pad->input(0);
-  op.spec.attributes["padding"] = padding.begin;
-  op.spec.attributes["padding_end"] = padding.end;
+Node* writeAsymmetric(Rewriter& rewriter, Node* node, const PadMatch& match) {
+  FusedOp op = *match.op;
+  op.base[0] = match.pad->input(0);
+  op.spec.attributes["padding"] = match.padding.begin;
+  op.spec.attributes["padding_end"] = match.padding.end;
   return writeFusedOp(rewriter, op, node);
 }
 
+void rewritePad(Rewriter& rewriter, Node* node, const PadMatch& match) {
+  Node* folded = match.op ? writeAsymmetric(rewriter, node, match) : writeSymmetric(rewriter, node, match);
+  folded->output()->setType(node->output()->type());
+  rewriter.replace({node, match.pad}, node->output(), folded->output(), "folded padding into the convolution");
+}
+
 bool foldPad(Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes({"aten::convolution"})) {
-    if (!context.rewriter.alive(node) || node->kind() != aten::convolution || node->inputs().size() != 9) continue;
-    Node* pad = node->input(0)->node();
-    if (!isPad(pad)) continue;
-    Padding padding;
-    Decline why = match(node, pad, context, padding);
-    std::optional<FusedOp> op;
-    if (!why && padding.begin != padding.end) {
-      std::string text;
-      op = readFusedOp(node, &text);
-      if (!op) why = {reasons::kUnsupportedAttribute, text};
-    }
-    if (why) {
-      context.missed(node, why);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    Node* folded = op ? writeAsymmetric(node, pad, padding, *op, context.rewriter)
-                      : writeSymmetric(node, pad, padding, context.rewriter);
-    folded->output()->setType(node->output()->type());
-    context.rewriter.replace({node, pad}, node->output(), folded->output(), "folded padding into the convolution");
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes({"aten::convolution"}), matchPad, rewritePad);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/post_op_fusion.h"
 #include "passes/pass_list.h"
 
@@ -140,8 +141,7 @@ Value* joined(Rewriter& rewriter, const Group& group, std::size_t operand) {
   return rewriter.constant(at::cat(parts), first);
 }
 
-void rewrite(Rewriter& rewriter, const Group& group) {
-  Node* first = group.linears.front();
+void rewriteGroup(Rewriter& rewriter, Node* first, const Group& group) {
   Value* weights = joined(rewriter, group, 1);
   Value* bias = joined(rewriter, group, 2);
   Node* linear = rewriter.create("aten::linear", {first->input(0), weights, bias}, first);
@@ -174,23 +174,16 @@ void rewrite(Rewriter& rewriter, const Group& group) {
 }
 
 bool fuseConcatLinear(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
   std::unordered_set<const Node*> seen;
-  for (Node* node : context.nodes(kFuseConcatLinear.needs)) {
-    if (!context.rewriter.alive(node) || !isLinear(node) || seen.count(node) != 0) continue;
-    Group group;
-    group.linears = linearsOf(node);
+  const auto match = [&](PassContext&, Node* node, Decline* why) -> std::optional<Group> {
+    if (!isLinear(node) || seen.count(node) != 0) return std::nullopt;
+    Group group{linearsOf(node), {}};
     seen.insert(group.linears.begin(), group.linears.end());
-    if (group.linears.size() < 2) continue;
-    if (const Decline decline = whyNot(context, &group); decline.reason) {
-      context.missed(node, decline.reason, decline.text);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    rewrite(context.rewriter, group);
-    changed = true;
-  }
-  return changed;
+    if (group.linears.size() < 2) return std::nullopt;
+    *why = whyNot(context, &group);
+    return group;
+  };
+  return rewriteMatches(context, context.nodes(kFuseConcatLinear.needs), match, rewriteGroup);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/aliasing.h"
 
 namespace ipex_studio {
@@ -135,31 +136,32 @@ bool operandFits(PassContext& context, Value* operand, const Value* data, Declin
   return true;
 }
 
-std::optional<PostOpMatch> matchUnary(Node* node, Decline* decline) {
+std::optional<PostOpMatch> matchUnary(PassContext&, Node* node, Decline* why) {
   const auto elementwise = readUnary(node);
   if (!elementwise) return std::nullopt;
-  const auto producer = readProducer(elementwise->data, node, decline);
+  const auto producer = readProducer(elementwise->data, node, why);
   if (!producer) return std::nullopt;
   return PostOpMatch{*producer, *elementwise};
 }
 
-std::optional<PostOpMatch> matchBinary(PassContext& context, Node* node, Decline* decline) {
+std::optional<PostOpMatch> matchBinary(PassContext& context, Node* node, Decline* why) {
   std::vector<PostOpMatch> matches;
   for (std::size_t side : {0, 1}) {
     const auto elementwise = readElementwise(node, side);
     if (!elementwise || !elementwise->operand) continue;
-    Decline why;
-    const auto producer = readProducer(elementwise->data, node, &why);
+    Decline declined;
+    const auto producer = readProducer(elementwise->data, node, &declined);
     const bool fits = producer && producer->op.spec.kind != OpKind::kPointwise &&
-                      operandFits(context, elementwise->operand, elementwise->data, &why);
+                      operandFits(context, elementwise->operand, elementwise->data, &declined);
     if (fits && mayBeReadLater(context, producer->op)) {
       matches.push_back({*producer, *elementwise});
     } else if (fits) {
-      refuse(&why, reasons::kAliased, "What the operation reads may be written to before its result is used.");
+      refuse(&declined, reasons::kAliased, "What the operation reads may be written to before its result is used.");
     }
-    if (why.reason) *decline = why;
+    if (declined) *why = declined;
   }
   if (matches.empty()) return std::nullopt;
+  *why = {};  // of the side that does not fit
   // The later producer: by then the other operand has been computed.
   const bool second = matches.size() == 2 && matches[1].producer.node->isAfter(matches[0].producer.node);
   return matches[second ? 1 : 0];
@@ -183,48 +185,39 @@ bool appendTo(FusedOp* op, const Elementwise& elementwise) {
   return true;
 }
 
-void appendPostOps(PassContext& context, const Producer& producer, const Elementwise& elementwise, Node* node) {
-  FusedOp op = producer.op;
-  IPEX_CHECK(appendTo(&op, elementwise), "too many post-operations for one operation");
-  std::vector<Node*> consumed = {producer.node, node};
+void appendPostOps(Rewriter& rewriter, Node* node, const PostOpMatch& match) {
+  FusedOp op = match.producer.op;
+  IPEX_CHECK(appendTo(&op, match.elementwise), "too many post-operations for one operation");
+  std::vector<Node*> consumed = {match.producer.node, node};
   std::string names = shortName(node);
   // All that would be fused next goes along: each rewrite makes a node for the one it made before.
   while (Node* follower = takeFollower(&op, consumed.back())) {
     consumed.push_back(follower);
     names += " + " + shortName(follower);
   }
-  Node* fused = writeFusedOp(context.rewriter, op, elementwise.operand ? node : producer.node);
-  context.rewriter.replace(consumed, consumed.back()->output(), fused->output(),
-                           fmt::format("fused {} into {}", names, opKindName(op.spec.kind)));
+  Node* fused = writeFusedOp(rewriter, op, match.elementwise.operand ? node : match.producer.node);
+  rewriter.replace(consumed, consumed.back()->output(), fused->output(),
+                   fmt::format("fused {} into {}", names, opKindName(op.spec.kind)));
 }
 
 bool fuseBinaryNodes(torch::jit::Graph& graph, PassContext& context, const std::vector<const char*>& kinds) {
-  bool changed = false;
   std::vector<c10::Symbol> on_two;
   for (const char* kind : kinds) on_two.push_back(c10::Symbol::fromQualString(kind));
   const auto isOnTwo = [&](c10::Symbol kind) { return std::find(on_two.begin(), on_two.end(), kind) != on_two.end(); };
   const auto wanted = [&](c10::Symbol kind, bool on_one_value) {
     return isOnTwo(kind) || (on_one_value && mayBeElementwise(kind));
   };
-  for (Node* node : context.nodesBehind(&mayBeFusedOp, wanted)) {
-    if (!context.rewriter.alive(node)) continue;
-    Decline decline;
-    std::optional<PostOpMatch> match;
-    if (isOnTwo(node->kind())) match = matchBinary(context, node, &decline);
-    if (!match) {
-      Decline unsaid;
-      const auto unary = matchUnary(node, &unsaid);
-      if (unary && unary->producer.op.spec.kind != OpKind::kPointwise && followsBinary(*unary)) match = unary;
-    }
-    if (!match) {
-      if (decline.reason) context.missed(node, decline.reason, decline.text);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    appendPostOps(context, match->producer, match->elementwise, node);
-    changed = true;
-  }
-  return changed;
+  const auto match = [&](PassContext&, Node* node, Decline* why) {
+    auto found = isOnTwo(node->kind()) ? matchBinary(context, node, why) : std::nullopt;
+    if (found) return found;
+    Decline unsaid;
+    found = matchUnary(context, node, &unsaid);
+    if (!found || found->producer.op.spec.kind == OpKind::kPointwise || !followsBinary(*found))
+      return std::optional<PostOpMatch>();
+    *why = {};  // of the node as an operation on two tensors
+    return found;
+  };
+  return rewriteMatches(context, context.nodesBehind(&mayBeFusedOp, wanted), match, &appendPostOps);
 }
 
 }  // namespace ipex_studio

@@ -30,11 +30,6 @@ bool mayBeReadLater(PassContext& context, const FusedOp& op);
 // appended, when there is no room for more.
 bool appendTo(FusedOp* op, const Elementwise& elementwise);
 
-// Appends the elementwise `node` to `producer`, at the producer's place for unary post-ops, else at the node's, and with it
-// all operations on one tensor that follow it, each the only reader of the one before. The caller has asked permit().
-void appendPostOps(PassContext& context, const Producer& producer, const Elementwise& elementwise,
-                   torch::jit::Node* node);
-
 // True if the value is a float32 tensor as far as is known.
 bool isFloat32(const torch::jit::Value* value);
 // "relu" of aten::relu and ipex_studio::relu alike.
@@ -43,14 +38,18 @@ std::string shortName(const torch::jit::Node* node);
 // factor·data, when `value` is a product of a tensor with a number.
 std::optional<std::pair<double, torch::jit::Value*>> readFactor(torch::jit::Value* value);
 
-// One node as a post-op of the producer of one of its operands; the later producer where both could take it.
-// nullopt: declined, see `decline`.
+// A node as a post-op of the producer of one of its operands.
 struct PostOpMatch {
   Producer producer;
   Elementwise elementwise;
 };
-std::optional<PostOpMatch> matchUnary(torch::jit::Node* node, Decline* decline);
-std::optional<PostOpMatch> matchBinary(PassContext& context, torch::jit::Node* node, Decline* decline);
+// For rewriteMatches(): an operation on one tensor, and one on two, which the later producer takes where both could.
+std::optional<PostOpMatch> matchUnary(PassContext& context, torch::jit::Node* node, Decline* why);
+std::optional<PostOpMatch> matchBinary(PassContext& context, torch::jit::Node* node, Decline* why);
+
+// Appends the node to its producer, at the producer's place for unary post-ops, else at the node's, and with it all
+// operations on one tensor that follow it, each the only reader of the one before.
+void appendPostOps(Rewriter& rewriter, torch::jit::Node* node, const PostOpMatch& match);
 
 // The body of passes that fuse two-tensor operations: nodes of `kinds` and the unary operations that follow them, in
 // one walk. Returns whether anything changed.

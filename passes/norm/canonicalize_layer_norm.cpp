@@ -8,6 +8,7 @@
 // value-may-be-aliased-or-written. Runs after common subexpressions are one and before every fusion. Numerics: the
 // operator computes the variance in one walk; relative error below 1e-5 on the cases of the test.
 #include "core/graph/node_facts.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/post_op_fusion.h"
 #include "passes/norm/norm_forms.h"
 #include "passes/pass_list.h"
@@ -88,7 +89,7 @@ Decline whyNot(PassContext& context, LayerNormMatch* match) {
   return {};
 }
 
-void rewrite(Rewriter& rewriter, const LayerNormMatch& match) {
+void rewriteLayerNorm(Rewriter& rewriter, Node*, const LayerNormMatch& match) {
   Node* last = match.last;
   const std::vector<std::int64_t> sizes = match.gamma->sizes().vec();
   Value* shape = rewriter.constant(c10::List<std::int64_t>(sizes), last);
@@ -100,23 +101,18 @@ void rewrite(Rewriter& rewriter, const LayerNormMatch& match) {
   rewriter.replace(match.nodes, last->output(), norm->output(), "recognised layer normalization");
 }
 
+std::optional<LayerNormMatch> matchLayerNorm(PassContext& context, Node* node, Decline* why) {
+  if (node->outputs().size() != 1) return std::nullopt;
+  auto match = matchCore(node);
+  if (!match) return std::nullopt;
+  match->gamma = takeAffine("aten::mul", &match->last, &match->nodes);
+  if (match->gamma) match->beta = takeAffine("aten::add", &match->last, &match->nodes);
+  *why = whyNot(context, &*match);
+  return match;
+}
+
 bool canonicalizeLayerNorm(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes({"aten::mul", "aten::div"})) {
-    if (!context.rewriter.alive(node) || node->outputs().size() != 1) continue;
-    auto match = matchCore(node);
-    if (!match) continue;
-    match->gamma = takeAffine("aten::mul", &match->last, &match->nodes);
-    if (match->gamma) match->beta = takeAffine("aten::add", &match->last, &match->nodes);
-    if (const Decline decline = whyNot(context, &*match); decline.reason) {
-      context.missed(node, decline.reason, decline.text);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    rewrite(context.rewriter, *match);
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes({"aten::mul", "aten::div"}), matchLayerNorm, rewriteLayerNorm);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "core/graph/node_facts.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/post_op_fusion.h"
 #include "passes/pass_list.h"
 
@@ -106,7 +107,7 @@ Decline whyNot(PassContext& context, AddLayerNormMatch* match) {
   return {};
 }
 
-void rewrite(Rewriter& rewriter, const AddLayerNormMatch& match) {
+void rewriteAddLayerNorm(Rewriter& rewriter, Node*, const AddLayerNormMatch& match) {
   const bool sum_is_read = match.sum->output()->uses().size() > 1;
   FusedOp op;
   op.spec = match.spec;
@@ -122,21 +123,14 @@ void rewrite(Rewriter& rewriter, const AddLayerNormMatch& match) {
                       {fused->output(0), fused->output(1)}, "fused a sum into a layer normalization that returns it");
 }
 
+std::optional<AddLayerNormMatch> matchAddLayerNorm(PassContext& context, Node* norm, Decline* why) {
+  auto match = matchNorm(norm);
+  if (match) *why = whyNot(context, &*match);
+  return match;
+}
+
 bool fuseAddLayerNorm(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes(kFuseAddLayerNorm.needs)) {
-    if (!context.rewriter.alive(node)) continue;
-    auto match = matchNorm(node);
-    if (!match) continue;
-    if (const Decline decline = whyNot(context, &*match); decline.reason) {
-      context.missed(node, decline.reason, decline.text);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    rewrite(context.rewriter, *match);
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes(kFuseAddLayerNorm.needs), matchAddLayerNorm, rewriteAddLayerNorm);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "core/graph/node_facts.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/post_op_fusion.h"
 #include "passes/norm/norm_forms.h"
 #include "passes/pass_list.h"
@@ -163,7 +164,7 @@ Decline whyNot(PassContext& context, const RowNormMatch& match) {
   return {};
 }
 
-void rewrite(Rewriter& rewriter, const RowNormMatch& match) {
+void rewriteRowNorm(Rewriter& rewriter, Node*, const RowNormMatch& match) {
   Node* last = match.last;
   const auto affine = [&](const std::optional<at::Tensor>& tensor) {
     return tensor ? rewriter.constant(*tensor, last) : rewriter.none(last);
@@ -178,24 +179,19 @@ void rewrite(Rewriter& rewriter, const RowNormMatch& match) {
   rewriter.replace(match.nodes, last->output(), fused->output(), "fused the normalization of rows");
 }
 
+std::optional<RowNormMatch> matchRowNorm(PassContext& context, Node* node, Decline* why) {
+  auto match = matchOperator(node);
+  if (!match && node->inputs().size() == 2) match = matchRootMeanSquare(node);
+  if (!match && node->inputs().size() == 2) match = matchLength(node);
+  if (!match) return std::nullopt;
+  takeAffines(&*match);
+  *why = whyNot(context, *match);
+  return match;
+}
+
 bool fuseRmsNorm(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes({"aten::mul", "aten::div", "aten::rms_norm"})) {
-    if (!context.rewriter.alive(node)) continue;
-    auto match = matchOperator(node);
-    if (!match && node->inputs().size() == 2) match = matchRootMeanSquare(node);
-    if (!match && node->inputs().size() == 2) match = matchLength(node);
-    if (!match) continue;
-    takeAffines(&*match);
-    if (const Decline decline = whyNot(context, *match); decline.reason) {
-      context.missed(node, decline.reason, decline.text);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    rewrite(context.rewriter, *match);
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes({"aten::mul", "aten::div", "aten::rms_norm"}), matchRowNorm,
+                        rewriteRowNorm);
 }
 
 }  // namespace

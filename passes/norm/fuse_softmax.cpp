@@ -8,6 +8,7 @@
 // factors for nothing, and before fuse-residual-add, which would make the mask a post-op of the matrix product in a
 // second walk over the scores. Numerics: one rounding less.
 #include "core/graph/node_facts.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/post_op_fusion.h"
 #include "passes/pass_list.h"
 
@@ -22,7 +23,7 @@ struct SoftmaxMatch {
   Value* x = nullptr;
   Value* mask = nullptr;
   double scale = 1;
-  std::vector<Node*> nodes;
+  std::vector<Node*> nodes;  // from the softmax upwards, without it
 };
 
 // A step towards the softmax that only `user` reads.
@@ -99,7 +100,7 @@ Decline whyNot(const Node* softmax, const SoftmaxMatch& match) {
   return {};
 }
 
-void rewrite(Rewriter& rewriter, Node* softmax, const SoftmaxMatch& match) {
+void rewriteSoftmax(Rewriter& rewriter, Node* softmax, const SoftmaxMatch& match) {
   const std::int64_t is_log = isKind(softmax, "aten::log_softmax");
   FusedOp op;
   op.spec.kind = OpKind::kSoftmax;
@@ -112,22 +113,17 @@ void rewrite(Rewriter& rewriter, Node* softmax, const SoftmaxMatch& match) {
                    match.mask ? "fused a mask into a softmax" : "fused a factor into a softmax");
 }
 
+std::optional<SoftmaxMatch> matchSoftmax(PassContext& context, Node* node, Decline* why) {
+  if (node->inputs().size() != 3 || (!isKind(node, "aten::softmax") && !isKind(node, "aten::log_softmax")))
+    return std::nullopt;
+  const SoftmaxMatch match = matchScores(context, node);
+  if (match.nodes.empty()) return std::nullopt;
+  *why = whyNot(node, match);
+  return match;
+}
+
 bool fuseSoftmax(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes(kFuseSoftmax.needs)) {
-    if (!context.rewriter.alive(node) || node->inputs().size() != 3) continue;
-    if (!isKind(node, "aten::softmax") && !isKind(node, "aten::log_softmax")) continue;
-    const SoftmaxMatch match = matchScores(context, node);
-    if (match.nodes.empty()) continue;
-    if (const Decline decline = whyNot(node, match); decline.reason) {
-      context.missed(node, decline.reason, decline.text);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    rewrite(context.rewriter, node, match);
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes(kFuseSoftmax.needs), matchSoftmax, rewriteSoftmax);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 // or what an operator that has both forms gives). Runs before fold-constants. Numerics: none.
 #include <string>
 
+#include "core/graph/rewrite_matches.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -49,21 +50,20 @@ std::optional<bool> isQuantizedValue(const Value* value) {
   return std::nullopt;
 }
 
+std::optional<bool> matchQuestion(PassContext&, const Node* node, Decline* why) {
+  if (node->kind() != c10::Symbol::fromQualString("prim::is_quantized")) return std::nullopt;
+  const auto answer = isQuantizedValue(node->input(0));
+  if (!answer) *why = {reasons::kUnknownShape, "It is not known whether the value is quantized."};
+  return answer;
+}
+
+void rewriteQuestion(Rewriter& rewriter, Node* node, bool answer) {
+  rewriter.replace({node}, node->output(), rewriter.constant(answer, node),
+                   answer ? "it is quantized" : "it is not quantized");
+}
+
 bool foldIsQuantized(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes(kFoldIsQuantized.needs)) {
-    if (!context.rewriter.alive(node) || node->kind() != c10::Symbol::fromQualString("prim::is_quantized")) continue;
-    const auto answer = isQuantizedValue(node->input(0));
-    if (!answer) {
-      context.missed(node, reasons::kUnknownShape, "It is not known whether the value is quantized.");
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    context.rewriter.replace({node}, node->output(), context.rewriter.constant(*answer, node),
-                             *answer ? "it is quantized" : "it is not quantized");
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes(kFoldIsQuantized.needs), matchQuestion, rewriteQuestion);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/graph/node_facts.h"
-#include "core/graph/pass.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -42,28 +42,27 @@ bool isFilled(const Node* list) {
                      [](const Use& use) { return isKind(use.user, "aten::append") && use.offset == 0; });
 }
 
+std::optional<std::vector<Node*>> matchAppends(PassContext&, Node* list, Decline* why) {
+  if (!isFilled(list)) return std::nullopt;
+  auto appends = appendsTo(list->output());
+  if (appends.empty()) *why = {reasons::kAliased, "The list is read while it is filled, or filled in another block."};
+  return appends;
+}
+
+void rewriteAppends(Rewriter& rewriter, Node* list, const std::vector<Node*>& appends) {
+  std::vector<Value*> elements = list->inputs().vec();
+  for (const Node* append : appends) elements.push_back(append->input(1));
+  Node* filled = rewriter.create("prim::ListConstruct", elements, appends.front());
+  filled->moveAfter(appends.back());
+  filled->output()->setType(list->output()->type());
+  rewriter.replaceUsesAfter(filled, list->output(), filled->output());
+  std::vector<Node*> consumed{list};
+  consumed.insert(consumed.end(), appends.begin(), appends.end());
+  rewriter.replaceAll(consumed, {}, {}, "lists what was appended");
+}
+
 bool canonicalizeLists(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes({"prim::ListConstruct"})) {
-    if (!context.rewriter.alive(node) || !isFilled(node)) continue;
-    const std::vector<Node*> appends = appendsTo(node->output());
-    if (appends.empty()) {
-      context.missed(node, reasons::kAliased, "The list is read while it is filled, or filled in another block.");
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    std::vector<Value*> elements = node->inputs().vec();
-    for (const Node* append : appends) elements.push_back(append->input(1));
-    Node* list = context.rewriter.create("prim::ListConstruct", elements, appends.front());
-    list->moveAfter(appends.back());
-    list->output()->setType(node->output()->type());
-    context.rewriter.replaceUsesAfter(list, node->output(), list->output());
-    std::vector<Node*> consumed{node};
-    consumed.insert(consumed.end(), appends.begin(), appends.end());
-    context.rewriter.replaceAll(consumed, {}, {}, "lists what was appended");
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes({"prim::ListConstruct"}), matchAppends, rewriteAppends);
 }
 
 }  // namespace

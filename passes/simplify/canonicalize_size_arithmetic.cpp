@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/graph/fused_op.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -104,36 +105,30 @@ Value* integerOf(Rewriter& rewriter, Value* value, const std::unordered_map<Valu
   return made->output();
 }
 
-bool rewrite(Node* node, PassContext& context) {
-  const std::vector<Value*> chain = chainOf(node->input());
-  if (chain.empty() || !context.rewriter.permit()) return false;
+// The tensors behind a node that asks for the number in one.
+std::optional<std::vector<Value*>> matchChain(PassContext&, Node* node, Decline*) {
+  const std::string kind = node->kind().toQualString();
+  const bool asks = (kind == "aten::Int" || kind == "aten::ScalarImplicit" || kind == "aten::IntImplicit") &&
+                    node->inputs().size() == 1 && node->output()->type()->isSubtypeOf(*c10::NumberType::get()) &&
+                    node->input()->type()->isSubtypeOf(*c10::TensorType::get());
+  if (!asks) return std::nullopt;
+  auto chain = chainOf(node->input());
+  return chain.empty() ? std::nullopt : std::make_optional(std::move(chain));
+}
+
+void rewriteChain(Rewriter& rewriter, Node* node, const std::vector<Value*>& chain) {
   std::unordered_map<Value*, Value*> known;
   std::vector<Node*> consumed;
   for (Value* value : chain) {
-    known[value] = integerOf(context.rewriter, value, known, node);
+    known[value] = integerOf(rewriter, value, known, node);
     if (sourceOf(value) == Source::kNumber || sourceOf(value) == Source::kArithmetic) consumed.push_back(value->node());
   }
   consumed.push_back(node);
-  context.rewriter.replace(consumed, node->output(), known.at(node->input()), "a size is an integer again");
-  return true;
-}
-
-bool runOnBlock(torch::jit::Block* block, PassContext& context) {
-  bool changed = false;
-  for (auto at = block->nodes().begin(); at != block->nodes().end();) {
-    Node* node = *at++;
-    for (torch::jit::Block* inner : node->blocks()) changed |= runOnBlock(inner, context);
-    const std::string kind = node->kind().toQualString();
-    const bool asks = (kind == "aten::Int" || kind == "aten::ScalarImplicit" || kind == "aten::IntImplicit") &&
-                      node->inputs().size() == 1 && node->output()->type()->isSubtypeOf(*c10::NumberType::get()) &&
-                      node->input()->type()->isSubtypeOf(*c10::TensorType::get());
-    if (asks) changed |= rewrite(node, context);
-  }
-  return changed;
+  rewriter.replace(consumed, node->output(), known.at(node->input()), "a size is an integer again");
 }
 
 bool canonicalizeSizeArithmetic(torch::jit::Graph& graph, PassContext& context) {
-  return runOnBlock(graph.block(), context);
+  return rewriteMatches(context, context.nodes(kCanonicalizeSizeArithmetic.needs), matchChain, rewriteChain);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "core/graph/node_facts.h"
-#include "core/graph/pass.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -29,7 +29,7 @@ std::int64_t nodesIn(const torch::jit::Block* block) {
   return count;
 }
 
-std::optional<std::int64_t> roundsOf(const Node* loop) {
+std::optional<std::int64_t> matchRounds(PassContext&, const Node* loop, Decline*) {
   const auto rounds = constantInt(loop->input(0));
   const torch::jit::Block* body = loop->blocks()[0];
   if (!rounds || constantBool(loop->input(1)) != true || constantBool(body->outputs()[0]) != true) return std::nullopt;
@@ -37,17 +37,12 @@ std::optional<std::int64_t> roundsOf(const Node* loop) {
   return std::max<std::int64_t>(*rounds, 0);
 }
 
+void rewriteRounds(Rewriter& rewriter, Node* loop, std::int64_t rounds) {
+  rewriter.unroll(loop, rounds, "written out round by round");
+}
+
 bool eliminateLoop(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes(kEliminateLoop.needs)) {
-    if (!context.rewriter.alive(node)) continue;
-    const auto rounds = roundsOf(node);
-    if (!rounds) continue;
-    if (!context.rewriter.permit()) break;
-    context.rewriter.unroll(node, *rounds, "written out round by round");
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes(kEliminateLoop.needs), matchRounds, rewriteRounds);
 }
 
 }  // namespace

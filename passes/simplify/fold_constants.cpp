@@ -12,7 +12,7 @@
 #include <unordered_set>
 
 #include "core/graph/fused_op.h"
-#include "core/graph/pass.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -224,21 +224,20 @@ bool foldNode(Node* node, PassContext& context, Misses& misses) {
   return true;
 }
 
+std::optional<bool> matchBranch(PassContext&, const Node* node, Decline*) { return constantBool(node->input(0)); }
+
+void rewriteBranch(Rewriter& rewriter, Node* node, bool condition) {
+  rewriter.inlineBlock(node, node->blocks()[condition ? 0 : 1], "took the only possible branch");
+}
+
 bool foldOnce(Graph& graph, PassContext& context, Misses& misses, bool* took_branch) {
   bool changed = false;
   for (Node* node : candidates(graph, context, misses)) {
     if (context.rewriter.alive(node)) changed |= foldNode(node, context, misses);
   }
-  for (Node* node : context.nodes({"prim::If"})) {
-    if (!context.rewriter.alive(node)) continue;
-    const auto condition = constantBool(node->input(0));
-    if (!condition || !context.rewriter.permit()) continue;
-    context.rewriter.inlineBlock(node, node->blocks()[*condition ? 0 : 1], "took the only possible branch");
-    changed = *took_branch = true;
-  }
-  if (!isDisabled(context.options, kEliminateLoop.name) && kEliminateLoop.run(graph, context))
-    changed = *took_branch = true;
-  return changed;
+  *took_branch = rewriteMatches(context, context.nodes({"prim::If"}), matchBranch, rewriteBranch);
+  if (!isDisabled(context.options, kEliminateLoop.name)) *took_branch |= kEliminateLoop.run(graph, context);
+  return changed || *took_branch;
 }
 
 // Runs earlier passes again: they answer questions that were open before a branch was taken, and their answers decide

@@ -3,6 +3,7 @@
 //   after   %g = false   %a = false   %y = prim::If(false) …                   which fold-constants decides
 // Scripted modules of PyTorch choose their fast paths by these. An optimized model computes no gradients, and in the
 // precision it was optimized for. Declines: nothing with a remark. Runs before fold-constants. Numerics: none.
+#include "core/graph/rewrite_matches.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -10,15 +11,14 @@ namespace {
 
 using torch::jit::Node;
 
+bool matchMode(PassContext&, const Node* node, Decline*) { return node->outputs().size() == 1; }
+
+void rewriteMode(Rewriter& rewriter, Node* node) {
+  rewriter.replace({node}, node->output(), rewriter.constant(false, node), "off where nobody trains");
+}
+
 bool foldInferenceMode(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes(kFoldInferenceMode.needs)) {
-    if (!context.rewriter.alive(node) || node->outputs().size() != 1) continue;
-    if (!context.rewriter.permit()) break;
-    context.rewriter.replace({node}, node->output(), context.rewriter.constant(false, node), "off where nobody trains");
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes(kFoldInferenceMode.needs), matchMode, rewriteMode);
 }
 
 }  // namespace

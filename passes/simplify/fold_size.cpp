@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/graph/elementwise.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -242,21 +243,19 @@ class Decided {
   std::unordered_map<const Value*, std::int64_t> integers_;
 };
 
+void rewriteSize(Rewriter& rewriter, Node* node, std::int64_t size) {
+  rewriter.replace({node}, node->output(), rewriter.constant(size, node), "a size that the weights decide");
+}
+
 bool foldSize(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
   Decided decided;
-  for (Node* node : allNodes(graph)) {
-    if (!context.rewriter.alive(node)) continue;
+  const auto match = [&](PassContext&, const Node* node, Decline*) -> std::optional<std::int64_t> {
     decided.read(node);
-    if (node->kind() != c10::aten::size || node->inputs().size() != 2 || constantTensor(node->input(0))) continue;
-    const auto size = decided.integer(node->output());
-    if (!size) continue;
-    if (!context.rewriter.permit()) break;
-    Value* number = context.rewriter.constant(*size, node);
-    context.rewriter.replace({node}, node->output(), number, "a size that the weights decide");
-    changed = true;
-  }
-  return changed;
+    if (node->kind() != c10::aten::size || node->inputs().size() != 2 || constantTensor(node->input(0)))
+      return std::nullopt;
+    return decided.integer(node->output());
+  };
+  return rewriteMatches(context, allNodes(graph), match, rewriteSize);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/graph/rewrite_matches.h"
 #include "passes/pass_list.h"
 #include "passes/views/einsum_equation.h"
 
@@ -180,33 +181,33 @@ class EinsumWriter {
   const EinsumEquation& equation_;
 };
 
-bool canonicalizeEinsum(Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes(kCanonicalizeEinsum.needs)) {
-    if (!context.rewriter.alive(node) || node->kind() != torch::jit::aten::einsum || node->inputs().size() < 2)
-      continue;
-    EinsumEquation equation;
-    Decline why = readEinsum(node, &equation);
-    for (const EinsumTerm& term : equation.terms) {
-      if (!why && context.mayBeWritten(term.value))
-        why = {reasons::kAliased, "The graph writes to an operand of this einsum."};
-    }
-    if (!why && context.mayBeWritten(node->output()))
-      why = {reasons::kAliased, "The graph writes to the result of this einsum."};
-    if (why) {
-      context.missed(node, why);
-      continue;
-    }
-    const bool nothing = equation.terms.size() == 1 && equation.terms[0].labels == equation.result;
-    if (nothing) continue;
-    if (!context.rewriter.permit()) break;
-    const EinsumTerm result = EinsumWriter(context.rewriter, node, equation).write();
-    result.value->setType(node->output()->type());
-    context.rewriter.replace({node, node->input(1)->node()}, node->output(), result.value,
-                             "written out as products and sums");
-    changed = true;
+Decline whyNot(PassContext& context, Node* node, EinsumEquation* equation) {
+  if (Decline why = readEinsum(node, equation)) return why;
+  for (const EinsumTerm& term : equation->terms) {
+    if (context.mayBeWritten(term.value)) return {reasons::kAliased, "The graph writes to an operand of this einsum."};
   }
-  return changed;
+  if (context.mayBeWritten(node->output()))
+    return {reasons::kAliased, "The graph writes to the result of this einsum."};
+  return {};
+}
+
+std::optional<EinsumEquation> matchEinsum(PassContext& context, Node* node, Decline* why) {
+  if (node->kind() != torch::jit::aten::einsum || node->inputs().size() < 2) return std::nullopt;
+  EinsumEquation equation;
+  *why = whyNot(context, node, &equation);
+  const bool nothing = equation.terms.size() == 1 && equation.terms[0].labels == equation.result;
+  if (nothing) return std::nullopt;
+  return equation;
+}
+
+void rewriteEinsum(Rewriter& rewriter, Node* node, const EinsumEquation& equation) {
+  const EinsumTerm result = EinsumWriter(rewriter, node, equation).write();
+  result.value->setType(node->output()->type());
+  rewriter.replace({node, node->input(1)->node()}, node->output(), result.value, "written out as products and sums");
+}
+
+bool canonicalizeEinsum(Graph& graph, PassContext& context) {
+  return rewriteMatches(context, context.nodes(kCanonicalizeEinsum.needs), matchEinsum, rewriteEinsum);
 }
 
 }  // namespace

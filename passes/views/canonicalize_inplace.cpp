@@ -12,7 +12,7 @@
 #include <unordered_set>
 
 #include "core/graph/fused_op.h"
-#include "core/graph/pass.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/aliasing.h"
 #include "passes/pass_list.h"
 #include "passes/views/slice_writes.h"
@@ -93,36 +93,37 @@ Decline declineInplace(const Node* node) {
   return {};
 }
 
+bool writesToTensor(const Node* node) {
+  const auto* schema = node->kind().is_aten() ? node->maybeSchema() : nullptr;
+  return schema != nullptr && schema->is_mutable() && !node->inputs().empty() &&
+         node->input(0)->type()->kind() == c10::TypeKind::TensorType;
+}
+
+bool writesIntoSlice(const Node* node) { return SliceWrites::isSliceWrite(node) && node->outputs().size() == 1; }
+
+void rewriteInplace(Rewriter& rewriter, Node* node) {
+  Node* plain = createPlain(rewriter, node);
+  plain->output()->setType(node->output()->type());
+  rewriter.replaceUsesAfter(node, node->input(0), plain->output());
+  rewriter.replace({node}, node->output(), plain->output(), "made out of place");
+}
+
 bool canonicalizeInplace(Graph& graph, PassContext& context) {
-  bool changed = false;
-  Rewriter& rewriter = context.rewriter;
-  SliceWrites slices(rewriter);
-  for (Node* node : context.nodesThatMayWrite()) {
-    if (!rewriter.alive(node) || !node->kind().is_aten()) continue;
-    const auto* schema = node->maybeSchema();
-    const bool writes = schema != nullptr && schema->is_mutable() && !node->inputs().empty() &&
-                        node->input(0)->type()->kind() == c10::TypeKind::TensorType;
-    if (!writes) continue;
-    const bool into_slice = SliceWrites::isSliceWrite(node) && node->outputs().size() == 1;
+  SliceWrites slices(context.rewriter);
+  const auto match = [&](PassContext&, Node* node, Decline* why) {
+    if (!writesToTensor(node)) return false;
     const bool plain_form = plainOperators().count(node->kind().toUnqualString()) != 0 && keepsDtype(node);
-    const Decline why = into_slice ? slices.decline(node, plain_form) : declineInplace(node);
-    if (why) {
-      context.missed(node, why);
-      continue;
-    }
-    if (!rewriter.permit()) break;
-    if (into_slice) {
+    *why = writesIntoSlice(node) ? slices.decline(node, plain_form) : declineInplace(node);
+    return true;
+  };
+  const auto rewrite = [&](Rewriter& rewriter, Node* node) {
+    if (writesIntoSlice(node)) {
       slices.rewrite(node);
-      changed = true;
-      continue;
+    } else {
+      rewriteInplace(rewriter, node);
     }
-    Node* plain = createPlain(rewriter, node);
-    plain->output()->setType(node->output()->type());
-    rewriter.replaceUsesAfter(node, node->input(0), plain->output());
-    rewriter.replace({node}, node->output(), plain->output(), "made out of place");
-    changed = true;
-  }
-  return changed;
+  };
+  return rewriteMatches(context, context.nodesThatMayWrite(), match, rewrite);
 }
 
 }  // namespace

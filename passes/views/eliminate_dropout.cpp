@@ -5,7 +5,7 @@
 // Declines: training-mode, operand-not-constant (the mode).
 // Runs first, because the operator's schema hides that result and input are one tensor. Numerics: none changed.
 #include "core/graph/fused_op.h"
-#include "core/graph/pass.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -27,25 +27,21 @@ bool isDropout(const Node* node) {
   return std::find(kinds.begin(), kinds.end(), node->kind()) != kinds.end() && node->inputs().size() == 3;
 }
 
+bool matchDropout(PassContext&, Node* node, Decline* why) {
+  if (!isDropout(node)) return false;
+  const bool drops_nothing = constantNumber(node->input(1)) == 0.0;  // functional calls leave the mode at its default
+  const auto train = drops_nothing ? std::optional<bool>(false) : constantBool(node->input(2));
+  if (!train) *why = {reasons::kNotConstant, "The mode of this dropout is not known before the model runs."};
+  if (train == true) *why = {reasons::kTrainingMode, "Dropout stays: the model was saved in training mode."};
+  return true;
+}
+
+void rewriteDropout(Rewriter& rewriter, Node* node) {
+  rewriter.replace({node}, node->output(), node->input(0), "removed dropout");
+}
+
 bool eliminateDropout(Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes(kEliminateDropout.needs)) {
-    if (!context.rewriter.alive(node) || !isDropout(node)) continue;
-    const bool drops_nothing = constantNumber(node->input(1)) == 0.0;  // functional calls leave the mode at its default
-    const auto train = drops_nothing ? std::optional<bool>(false) : constantBool(node->input(2));
-    if (!train) {
-      context.missed(node, reasons::kNotConstant, "The mode of this dropout is not known before the model runs.");
-      continue;
-    }
-    if (*train) {
-      context.missed(node, reasons::kTrainingMode, "Dropout stays: the model was saved in training mode.");
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    context.rewriter.replace({node}, node->output(), node->input(0), "removed dropout");
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes(kEliminateDropout.needs), matchDropout, rewriteDropout);
 }
 
 }  // namespace

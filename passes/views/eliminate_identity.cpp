@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "core/graph/fused_op.h"
-#include "core/graph/pass.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/aliasing.h"
 #include "passes/pass_list.h"
 
@@ -162,23 +162,21 @@ Value* identityOf(Node* node, Identity* how) {
   return nullptr;
 }
 
+std::optional<Value*> matchIdentity(PassContext& context, Node* node, Decline* why) {
+  Identity how = Identity::kNone;
+  Value* same = identityOf(node, &how);
+  if (same == nullptr) return std::nullopt;
+  *why = checkSameValue(context, node->output(), same, how == Identity::kView);
+  return same;
+}
+
+void rewriteIdentity(Rewriter& rewriter, Node* node, Value* same) {
+  rewriter.replace({node}, node->output(), same,
+                   std::string("removed ") + node->kind().toUnqualString() + " that changes nothing");
+}
+
 bool eliminateIdentity(Graph& graph, PassContext& context) {
-  bool changed = false;
-  for (Node* node : context.nodes(kindsOfIdentities())) {
-    if (!context.rewriter.alive(node)) continue;
-    Identity how = Identity::kNone;
-    Value* same = identityOf(node, &how);
-    if (same == nullptr) continue;
-    if (const Decline why = checkSameValue(context, node->output(), same, how == Identity::kView)) {
-      context.missed(node, why);
-      continue;
-    }
-    if (!context.rewriter.permit()) break;
-    context.rewriter.replace({node}, node->output(), same,
-                             std::string("removed ") + node->kind().toUnqualString() + " that changes nothing");
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes(kindsOfIdentities()), matchIdentity, rewriteIdentity);
 }
 
 }  // namespace

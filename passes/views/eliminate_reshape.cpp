@@ -7,7 +7,7 @@
 // Runs after eliminate-identity. Numerics: none changed.
 #include "core/graph/fused_op.h"
 #include "core/graph/node_facts.h"
-#include "core/graph/pass.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/aliasing.h"
 #include "passes/pass_list.h"
 
@@ -20,6 +20,11 @@ namespace aten = torch::jit::aten;
 
 namespace {
 
+struct ReshapeMatch {
+  Value* source = nullptr;
+  std::vector<Node*> consumed;  // from the last reshape upwards
+};
+
 // Keeps the elements in their order, whatever shape it gives them.
 bool keepsOrder(const Node* node) {
   const auto kind = node->kind();
@@ -30,30 +35,27 @@ bool keepsOrder(const Node* node) {
          (kind == aten::flatten && node->inputs().size() == 3);
 }
 
-bool eliminateReshape(Graph& graph, PassContext& context) {
-  bool changed = false;
-  Rewriter& rewriter = context.rewriter;
-  for (Node* node : context.nodes(kEliminateReshape.needs)) {
-    if (!rewriter.alive(node) || !isReshape(node)) continue;
-    std::vector<Node*> consumed = {node};
-    Value* source = node->input(0);
-    while (keepsOrder(source->node())) {
-      consumed.push_back(source->node());
-      source = source->node()->input(0);
-    }
-    if (consumed.size() == 1) continue;
-    // The size list may have been read off a tensor in between; that tensor then stays for it.
-    if (const Decline why = checkSameValue(context, node->output(), source, false)) {
-      context.missed(node, why);
-      continue;
-    }
-    if (!rewriter.permit()) break;
-    Node* reshape = rewriter.create("aten::reshape", {source, node->input(1)}, node);
-    reshape->output()->setType(node->output()->type());
-    rewriter.replace(consumed, node->output(), reshape->output(), "reshaped once");
-    changed = true;
+std::optional<ReshapeMatch> matchReshape(PassContext& context, Node* node, Decline* why) {
+  if (!isReshape(node)) return std::nullopt;
+  ReshapeMatch match{node->input(0), {node}};
+  while (keepsOrder(match.source->node())) {
+    match.consumed.push_back(match.source->node());
+    match.source = match.source->node()->input(0);
   }
-  return changed;
+  if (match.consumed.size() == 1) return std::nullopt;
+  // The size list may have been read off a tensor in between; that tensor then stays for it.
+  *why = checkSameValue(context, node->output(), match.source, false);
+  return match;
+}
+
+void rewriteReshape(Rewriter& rewriter, Node* node, const ReshapeMatch& match) {
+  Node* reshape = rewriter.create("aten::reshape", {match.source, node->input(1)}, node);
+  reshape->output()->setType(node->output()->type());
+  rewriter.replace(match.consumed, node->output(), reshape->output(), "reshaped once");
+}
+
+bool eliminateReshape(Graph& graph, PassContext& context) {
+  return rewriteMatches(context, context.nodes(kEliminateReshape.needs), matchReshape, rewriteReshape);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 // Declines: value-may-be-aliased-or-written. Silent where dimensions are not constant.
 // Runs after fold-constants. Numerics: none changed; results are views of the same memory as before.
 #include "core/graph/fused_op.h"
-#include "core/graph/pass.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/aliasing.h"
 #include "passes/pass_list.h"
 
@@ -76,53 +76,45 @@ struct TransposeMatch {
   Ints order;  // empty: the source itself
 };
 
-bool match(Node* node, TransposeMatch& found) {
-  if (node->outputs().size() != 1 || node->inputs().empty()) return false;
+std::optional<TransposeMatch> readPair(Node* node) {
+  if (node->outputs().size() != 1 || node->inputs().empty()) return std::nullopt;
   Node* before = node->input(0)->node();
-  if (undoesUnsqueeze(node)) {
-    found = {before->input(0), {node, before}, {}};
-    return true;
-  }
+  if (undoesUnsqueeze(node)) return TransposeMatch{before->input(0), {node, before}, {}};
   const auto order = permutationOf(node);
-  if (!order) return false;
-  if (isIdentity(*order)) {
-    found = {node->input(0), {node}, {}};
-    return true;
-  }
-  if (before->inputs().empty() || before->outputs().size() != 1) return false;
+  if (!order) return std::nullopt;
+  if (isIdentity(*order)) return TransposeMatch{node->input(0), {node}, {}};
+  if (before->inputs().empty() || before->outputs().size() != 1) return std::nullopt;
   const auto first = permutationOf(before);
-  if (!first || first->size() != order->size()) return false;
-  found = {before->input(0), {node, before}, Ints(order->size())};
+  if (!first || first->size() != order->size()) return std::nullopt;
+  TransposeMatch match{before->input(0), {node, before}, Ints(order->size())};
   for (std::size_t i = 0; i < order->size(); ++i) {
-    found.order[i] = (*first)[static_cast<std::size_t>((*order)[i])];
+    match.order[i] = (*first)[static_cast<std::size_t>((*order)[i])];
   }
-  if (isIdentity(found.order)) found.order.clear();
-  return true;
+  if (isIdentity(match.order)) match.order.clear();
+  return match;
+}
+
+std::optional<TransposeMatch> matchTranspose(PassContext& context, Node* node, Decline* why) {
+  auto match = readPair(node);
+  if (match) *why = checkSameValue(context, node->output(), match->source, true);
+  return match;
+}
+
+void rewriteTranspose(Rewriter& rewriter, Node* node, const TransposeMatch& match) {
+  Value* to = match.source;
+  if (!match.order.empty()) {
+    Node* permute =
+        rewriter.create("aten::permute", {match.source, rewriter.constant(IValue(match.order), node)}, node);
+    permute->output()->setType(node->output()->type());
+    to = permute->output();
+  }
+  rewriter.replace(match.consumed, node->output(), to, "two permutations became one or none");
 }
 
 bool eliminateTranspose(Graph& graph, PassContext& context) {
-  bool changed = false;
-  Rewriter& rewriter = context.rewriter;
   // A node made for a pair of permutations may be half of the next pair: those come later and see it as their operand.
-  for (Node* node : context.nodes({"aten::permute", "aten::transpose", "aten::t", "aten::squeeze"})) {
-    TransposeMatch found;
-    if (!rewriter.alive(node) || !match(node, found)) continue;
-    if (const Decline why = checkSameValue(context, node->output(), found.source, true)) {
-      context.missed(node, why);
-      continue;
-    }
-    if (!rewriter.permit()) break;
-    Value* to = found.source;
-    if (!found.order.empty()) {
-      Node* permute =
-          rewriter.create("aten::permute", {found.source, rewriter.constant(IValue(found.order), node)}, node);
-      permute->output()->setType(node->output()->type());
-      to = permute->output();
-    }
-    rewriter.replace(found.consumed, node->output(), to, "two permutations became one or none");
-    changed = true;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodes({"aten::permute", "aten::transpose", "aten::t", "aten::squeeze"}),
+                        matchTranspose, rewriteTranspose);
 }
 
 }  // namespace
