@@ -15,6 +15,7 @@
 
 #include "core/graph/elementwise.h"
 #include "core/graph/node_facts.h"
+#include "core/graph/rewrite_matches.h"
 #include "passes/match/post_op_fusion.h"
 #include "passes/pass_list.h"
 
@@ -24,6 +25,14 @@ using torch::jit::Node;
 using torch::jit::Value;
 
 namespace {
+
+struct AbsorbMatch {
+  FusedOp op;             // the product as it becomes
+  Node* place = nullptr;  // in front of which it is made
+  std::vector<Node*> consumed;
+  std::string text;
+  Value* row_factors = nullptr;  // to multiply its left operand with
+};
 
 bool isSwap(std::int64_t a, std::int64_t b, std::int64_t rank) {
   a = a < 0 ? a + rank : a;
@@ -96,55 +105,45 @@ void absorbOperand(PassContext& context, Node* matmul, std::size_t side, FusedOp
   }
 }
 
-bool absorbOperands(PassContext& context, Node* node, bool* permitted) {
+std::optional<AbsorbMatch> matchOperands(PassContext& context, Node* node) {
   auto op = readFusedOp(node);
   const bool plain = op && op->spec.kind == OpKind::kMatmul;
-  if (!plain) return false;
+  if (!plain) return std::nullopt;
   const FusedOp original = *op;
   if (!isFloat32(original.base[0]) || !isFloat32(original.base[1])) {
     if (withoutTranspose(original.base[0]) || withoutTranspose(original.base[1])) {
       context.missed(node, reasons::kUnsupportedDtype, "The matrix product is not known to compute in float32.");
     }
-    return false;
+    return std::nullopt;
   }
   std::vector<Node*> consumed;
   absorbOperand(context, node, 0, &*op, &consumed);
   absorbOperand(context, node, 1, &*op, &consumed);
-  if (consumed.empty()) return false;
-  *permitted = context.rewriter.permit();
-  if (!*permitted) return false;
+  if (consumed.empty()) return std::nullopt;
+  const std::string text = fmt::format("moved {} views and factors into a matrix product", consumed.size());
   consumed.push_back(node);
-  Node* fused = writeFusedOp(context.rewriter, *op, node);
-  context.rewriter.replace(consumed, node->output(), fused->output(),
-                           fmt::format("moved {} views and factors into a matrix product", consumed.size() - 1));
-  return true;
+  return AbsorbMatch{*std::move(op), node, std::move(consumed), text, nullptr};
 }
 
 // A factor behind a product that has no post-operation yet.
-bool absorbResult(PassContext& context, Node* node, bool* permitted) {
-  if (node->outputs().size() != 1) return false;
+std::optional<AbsorbMatch> matchResult(PassContext& context, Node* node) {
+  if (node->outputs().size() != 1) return std::nullopt;
   const auto factor = readFactor(node->output());
-  if (!factor) return false;
+  if (!factor) return std::nullopt;
   auto op = readFusedOp(factor->second->node());
-  if (!op || op->spec.kind != OpKind::kMatmul || !op->spec.post_ops.empty()) return false;
+  if (!op || op->spec.kind != OpKind::kMatmul || !op->spec.post_ops.empty()) return std::nullopt;
   Decline decline;
   const auto producer = readProducer(factor->second, node, &decline);
-  if (!producer) {
-    if (decline.reason) context.missed(node, decline.reason, decline.text);
-    return false;
-  }
-  *permitted = context.rewriter.permit();
-  if (!*permitted) return false;
+  if (decline) context.missed(node, decline);
+  if (!producer) return std::nullopt;
   op->spec.attributes["scale"] = op->spec.floatOr("scale", 1) * factor->first;
-  Node* fused = writeFusedOp(context.rewriter, *op, producer->node);
-  context.rewriter.replace({producer->node, node}, node->output(), fused->output(),
-                           "moved a factor into a matrix product");
-  return true;
+  return AbsorbMatch{
+      *std::move(op), producer->node, {producer->node, node}, "moved a factor into a matrix product", nullptr};
 }
 
 // Factors of whole rows of the product, which are as well factors of the left operand's rows.
-bool absorbRowFactors(PassContext& context, Node* node, bool* permitted) {
-  if (!isKind(node, "aten::mul")) return false;
+std::optional<AbsorbMatch> matchRowFactors(PassContext& context, Node* node) {
+  if (!isKind(node, "aten::mul")) return std::nullopt;
   for (const std::size_t side : {0, 1}) {
     Value* factors = node->input(1 - side);
     auto op = readFusedOp(node->input(side)->node());
@@ -159,38 +158,43 @@ bool absorbRowFactors(PassContext& context, Node* node, bool* permitted) {
         (context.mayBeWritten(factors) || context.mayBeWritten(op->base[0]) || context.mayBeWritten(op->base[1]))) {
       decline = {reasons::kAliased, "An operand of the product may be written to before it is scaled."};
     }
-    if (decline || !producer) {
-      if (decline) context.missed(node, decline);
-      return false;
-    }
-    *permitted = context.rewriter.permit();
-    if (!*permitted) return false;
-    Node* scaled = context.rewriter.create("aten::mul", {op->base[0], factors}, node);
-    scaled->output()->setType(op->base[0]->type());
-    op->base[0] = scaled->output();
-    Node* fused = writeFusedOp(context.rewriter, *op, node);
-    context.rewriter.replace({producer->node, node}, node->output(), fused->output(),
-                             "moved factors of rows into the operand of a matrix product");
-    return true;
+    if (decline) context.missed(node, decline);
+    if (decline || !producer) return std::nullopt;
+    return AbsorbMatch{*std::move(op),
+                       node,
+                       {producer->node, node},
+                       "moved factors of rows into the operand of a matrix product",
+                       factors};
   }
-  return false;
+  return std::nullopt;
+}
+
+// A node may leave a remark for each of the three.
+std::optional<AbsorbMatch> matchAbsorbed(PassContext& context, Node* node, Decline*) {
+  auto match = matchOperands(context, node);
+  if (!match) match = matchResult(context, node);
+  if (!match) match = matchRowFactors(context, node);
+  return match;
+}
+
+void rewriteAbsorbed(Rewriter& rewriter, Node* node, AbsorbMatch& match) {
+  if (match.row_factors != nullptr) {
+    Value* rows = match.op.base[0];
+    Node* scaled = rewriter.create("aten::mul", {rows, match.row_factors}, node);
+    scaled->output()->setType(rows->type());
+    match.op.base[0] = scaled->output();
+  }
+  Node* fused = writeFusedOp(rewriter, match.op, match.place);
+  rewriter.replace(match.consumed, node->output(), fused->output(), match.text);
 }
 
 bool fuseMatmulTranspose(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = false;
-  bool permitted = true;
   const auto& products = kFuseMatmulTranspose.needs;
   const auto wanted = [&](c10::Symbol kind) {
     return mayBeElementwise(kind) ||
            std::find(products.begin(), products.end(), std::string(kind.toQualString())) != products.end();
   };
-  for (Node* node : context.nodesWhere(wanted)) {
-    if (!context.rewriter.alive(node)) continue;
-    changed |= absorbOperands(context, node, &permitted) || absorbResult(context, node, &permitted) ||
-               absorbRowFactors(context, node, &permitted);
-    if (!permitted) break;
-  }
-  return changed;
+  return rewriteMatches(context, context.nodesWhere(wanted), matchAbsorbed, rewriteAbsorbed);
 }
 
 }  // namespace
