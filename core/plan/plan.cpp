@@ -106,6 +106,7 @@ void Plan::Instance::execute(std::size_t index) {
 }
 
 void Plan::Instance::finish() {
+  if (arenas_.size() == 1) return;  // the host's
   for (const Arena& arena : arenas_) {
     if (arena.queue) arena.queue->finish();
   }
