@@ -54,7 +54,8 @@ void computeBoth(Halves halves, const std::vector<std::int32_t>& dst, const Step
   sink.compute({std::move(halves.second), std::move(halves.second_src), dst, dims, label}, nullptr);
 }
 
-// Computes layer_norm(x + residual) as a sum and a normalization.
+// Computes layer_norm(x + residual) as a sum and a normalization; false, with nothing computed, if that is invalid,
+// too.
 bool computeSumApart(const SizedOp& op, PlanValues& values, OperationSink& sink) {
   OpSpec norm = op.op;
   const std::vector<std::int32_t>& src = op.src;
@@ -74,7 +75,8 @@ bool computeSumApart(const SizedOp& op, PlanValues& values, OperationSink& sink)
   return true;
 }
 
-// Computes softmax(scale · x + mask) as a pointwise chain and a softmax.
+// Computes softmax(scale · x + mask) as a pointwise chain and a softmax; false, with nothing computed, if that is
+// invalid, too.
 bool computeMaskApart(const SizedOp& op, PlanValues& values, OperationSink& sink) {
   OpSpec softmax = op.op;
   const std::vector<std::int32_t>& src = op.src;

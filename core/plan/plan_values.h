@@ -94,8 +94,8 @@ class PlanValues {
   OpSpec resolve(const PlanNode& node) const;
   // Computes an integer node. Throws Error(kFailure) on overflow and dimensions out of range.
   void computeInteger(const PlanNode& node);
-  // What kernels are asked for this operation, but for `target` and `weights`; operands have the devices of their
-  // values.
+  // Arguments for kernels that are asked for this operation, without `target` and `weights`; operands have the devices
+  // of their values.
   PrepareArgs argsOf(const OpSpec& op, const std::vector<std::int32_t>& src, const std::vector<TensorDesc>& dims) const;
 
  private:

@@ -310,7 +310,8 @@ class Tuner {
     return choices;
   }
 
-  // Equal steps are measured once, on the weights of the first; an algorithm that rounds differently is checked on all.
+  // True if the candidate is within the tolerance on the weights of this step. Equal steps are measured once, on the
+  // weights of the first, so algorithms that round differently are checked on all.
   bool isExact(const PrepareArgs& args, const TuningCandidate& reference, const TuningCandidate& record) const {
     std::vector<Candidate> pair;
     for (const TuningCandidate* each : {&reference, &record}) {

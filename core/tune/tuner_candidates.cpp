@@ -107,7 +107,8 @@ class Enumerator {
     candidate->parts.push_back({std::move(op), sources, args.src_dies});
   }
 
-  // Adds a step for the other post-operations, by the first kernel that takes them in the layout of the head's result.
+  // Adds a step for the other post-operations, by the first kernel that takes them in the layout of the head's result;
+  // false if none does.
   bool addTail(const SplitOp& split, std::vector<TensorDesc> src, Candidate* candidate) const {
     const TensorDesc middle = candidate->parts[0].op->dst[0];
     // Operands of the result's size are read in its layout.

@@ -43,7 +43,7 @@ CandidateSet prepareCandidates(const PrepareArgs& args, const KernelList& kernel
 std::optional<Candidate> prepareAgain(const PrepareArgs& args, const KernelList& kernels,
                                       const TuningCandidate& record);
 
-// What kernels are asked for a conversion of an activation between two layouts.
+// Arguments for kernels that are asked for a conversion of an activation between two layouts.
 PrepareArgs conversionArgs(const TensorDesc& from, const TensorDesc& to, const Target& target);
 
 // True if results of this type can be compared.
