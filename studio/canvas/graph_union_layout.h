@@ -1,5 +1,5 @@
-// The layout of a job on the canvas: the union of all its graphs with some modules folded, laid out once,
-// and the way of each edge of one graph through it.
+// The layout of a job on the canvas: the union of all its graphs with some modules folded, laid out once, and the way
+// of each edge of one graph through it.
 #pragma once
 
 #include <atomic>

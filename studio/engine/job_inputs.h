@@ -1,4 +1,4 @@
-// Arguments of forward for a job: from a file, given, remembered, or guessed.
+// Arguments of forward for a job: read from a file, given, remembered, or guessed.
 #pragma once
 
 #include <string>
@@ -21,9 +21,8 @@ class JobInputs {
   // The inputs to time: the low end of all ranges, the first case of a recording.
   const Inputs& example() const { return example_; }
   const std::vector<InputRecord>& records() const { return records_; }
-  // The inputs to compare results on: every recorded case, or a recorded sequence; with ranges their ends and middle;
-  // with
-  // `stateful` several calls from one state.
+  // The inputs to compare results on: every recorded case, or a recorded sequence; for ranges their ends and middle;
+  // several calls from one state if `stateful`.
   std::vector<std::vector<Inputs>> verificationSequences(bool stateful) const;
   // Arguments of forward with values of the data in their places.
   Inputs withData(const Inputs& values) const { return merged(example_, values); }

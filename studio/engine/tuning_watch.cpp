@@ -1,3 +1,4 @@
+// Polls the measuring of kernels from a thread of its own, and sends progress.
 #include "studio/engine/tuning_watch.h"
 
 #include <fmt/format.h>

@@ -42,7 +42,7 @@ struct PrecisionSearchResult {
   std::vector<TradeoffRecord> tradeoffs;
 };
 
-// The assignments that the state of a search holds, in no order; empty for any other text.
+// The assignments in the state of a search, in no particular order; empty for any other text.
 std::vector<TradeoffRecord> triedSoFar(const std::string& state);
 
 // Searches the fastest assignment of precisions within the request's budget. `tuning` receives the kernels' times, so

@@ -29,7 +29,7 @@ class OpenModel {
  public:
   OpenModel(SessionOptions options, Reporter& reporter, const Cancellation& cancellation);
 
-  // To be called before `path` is opened: what the command line said of another file does not hold for it.
+  // To be called before `path` is opened: settings of the command line for another file do not hold for it.
   void choose(const std::string& path);
   // The chosen file; empty: none.
   const std::string& file() const { return options_.file; }

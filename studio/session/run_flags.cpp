@@ -11,7 +11,7 @@ namespace {
 
 struct ParsedFlags {
   CommandLine line;
-  bool precision = false;  // which were given
+  bool precision = false;  // true: the flag was given
   bool threads = false;
   bool tune = false;
 };

@@ -329,7 +329,7 @@ int runWindow(const WindowOptions& options, SnapshotSource& source) {
   const WakeScope wake(source);
   if (stays) {
     runInteractive(options, window.get(), app, source);
-    // Settings that cannot be written are lost; nothing else is.
+    // A failure to write the settings loses only the settings.
     if (!(app.settings() == app_options.settings)) writeSettings(options.settings_path, app.settings());
   } else if (!options.script_path.empty()) {
     runScript(options, app, source);

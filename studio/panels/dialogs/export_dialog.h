@@ -1,4 +1,4 @@
-// The dialog that exports: where to, in which form and precision, and whether the file's results were right.
+// The dialog that exports: it asks for path, form and precision, and shows whether the file's results are right.
 #pragma once
 
 #include <array>

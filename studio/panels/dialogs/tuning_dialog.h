@@ -1,5 +1,5 @@
-// The dialog that starts jobs on data: calibrate, quantize, search precisions; and the long measuring of kernels. Its lines
-// are the fields of a request that have a form (core/record/request_fields.h).
+// The dialog that starts jobs on data: calibrate, quantize, search precisions; and the long measuring of kernels. Its
+// lines are the fields of a request that have a form (core/record/request_fields.h).
 #pragma once
 
 #include <array>
