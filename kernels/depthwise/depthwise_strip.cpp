@@ -1,4 +1,5 @@
-// The innermost part of depthwise convolutions: sums of neighbouring pixels for one vector of channels over copied lines.
+// The innermost part of depthwise convolutions: sums of neighbouring pixels for one vector of channels over copied
+// lines.
 #define HWY_TARGET_INCLUDE "kernels/depthwise/depthwise_strip.cpp"
 #include "kernels/common/simd-inl.h"
 

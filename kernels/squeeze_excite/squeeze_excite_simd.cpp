@@ -1,9 +1,9 @@
 // A squeeze-and-excitation block (Hu et al., Squeeze-and-Excitation Networks, arXiv:1709.01507) as one step: x ·
 // gate(expand · activation(reduce · mean(x) + bias) + bias). Each thread averages its share of the channels, multiplies
-// these averages by their rows of the first weights, and, once all threads have done so, adds up what they found and
-// computes and applies the gates of its own channels: threads wait for each other once. Where there are as many images
-// as threads, each takes whole images and does not wait at all. Works in row-major, channels-last and channel-blocked
-// layouts.
+// these averages by their rows of the first weights, and, once all threads have done so, adds up their products and
+// computes and applies the gates of its own channels, so threads wait for each other once. Where there are as many
+// images as threads, each takes whole images and does not wait at all. Works in row-major, channels-last and
+// channel-blocked layouts.
 #define HWY_TARGET_INCLUDE "kernels/squeeze_excite/squeeze_excite_simd.cpp"
 #include "kernels/common/simd-inl.h"
 
