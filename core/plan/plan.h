@@ -67,7 +67,7 @@ class Plan {
   std::size_t arenaBytes() const;  // with scratch, on all devices
   // Expected time of the copies between devices in one run; 0 where all steps run on the host.
   double copyNs() const { return parts_.copy_ns; }
-  // Of results that depend on constants only and were computed by compile().
+  // Bytes of the results that depend on constants only and were computed by compile().
   std::size_t computedBytes() const { return parts_.computed_bytes; }
 
   // One running instance: its arenas, queues, states and pointer table. Use from one thread at a time.

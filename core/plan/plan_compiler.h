@@ -24,7 +24,7 @@ class PlanCompiler final : private OperationSink {
  public:
   PlanCompiler(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights);
 
-  // To be called once. Throws Error(kFailure) as Plan::compile does.
+  // Compiles the plan; to be called once. Throws Error(kFailure) as Plan::compile does.
   PlanParts compile();
 
  private:

@@ -187,7 +187,7 @@ std::string osText() {
 int cgroupQuotaCores(const std::string& root) {
   std::ifstream file(root + "/proc/self/cgroup");
   int tightest = 0;
-  // "0::/user.slice" (v2) or "4:cpu,cpuacct:/group" (v1)
+  // Lines look like "0::/user.slice" (v2) or "4:cpu,cpuacct:/group" (v1).
   for (std::string line; std::getline(file, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;

@@ -68,7 +68,7 @@ class Tuner {
     limits_.deadline_ns = deadline_ns_;
   }
 
-  // `name`: planText() of the request.
+  // Measures and chooses, unless the store knows the plan. `name`: planText() of the request.
   TunedPlan run(const std::string& name) {
     steps_ = tracePlan(spec_, request_);
     pairs_ = std::make_unique<PairTuner>(spec_, steps_);

@@ -35,7 +35,8 @@ struct CandidateSet {
 
 bool isWinograd(const TuningCandidate& candidate);
 
-// `layouts`: names (layout_text.h) that sources of rank >= 3 are offered in, besides as they come.
+// Prepares all candidates of a step. `layouts`: names (layout_text.h) of the layouts in which sources of rank >= 3 are
+// offered, besides those in which they come.
 CandidateSet prepareCandidates(const PrepareArgs& args, const KernelList& kernels,
                                const std::vector<std::string>& layouts, bool allow_winograd);
 
