@@ -133,7 +133,7 @@ HWY_INLINE VU halvesOf(const float* from) { return halvesOf(hn::LoadU(F32(), fro
 HWY_INLINE std::uint32_t halfOf(std::uint16_t bits) { return bits; }
 HWY_INLINE std::uint32_t halfOf(float value) { return floatToBf16(value); }
 
-// `count` numbers as pairs, the last one filled with 0.
+// Packs `count` numbers as pairs; a number that is left alone is paired with 0.
 template <class T>
 inline void packRowVnni2(const T* from, std::int64_t stride, std::int64_t count, std::uint32_t* to) {
   auto* const halves = reinterpret_cast<std::uint16_t*>(to);

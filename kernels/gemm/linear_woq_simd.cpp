@@ -132,7 +132,7 @@ HWY_INLINE void walkRows(const WoqJob& job, const void* w, const float* scales, 
   }
 }
 
-// kRows rows of x times kStreams rows of w.
+// Computes kRows rows of x times kStreams rows of w.
 template <WoqFormat kFormat, int kRows, int kStreams>
 HWY_INLINE void multiplyWoq(const WoqJob& job, const float* x, const void* w, const float* scales, const float* bias,
                             float* y, std::int64_t distance) {

@@ -43,7 +43,7 @@ struct GemmTile {
   float low = 0, high = 0;
 };
 
-// `width` columns of the result from `column` on, of which `columns` exist.
+// A panel: `width` columns of the result from `column` on, of which `columns` exist.
 struct GemmPanel {
   std::int64_t group = 0, column = 0;
   std::int32_t width = 0, columns = 0;

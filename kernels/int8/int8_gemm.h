@@ -178,8 +178,8 @@ bool mayUseVnni(const std::string& isa);
 // weights-not-constant, bias-not-constant, depth.
 Verdict takesPackedIntegers(const PrepareArgs& args);
 
-// Like makePackedGemm: `job` has gemm's rows in quads, row_count, columns and operands, and padding.
-// `channel_axis` of dst.
+// Makes the operation as makePackedGemm does: `job` has padding, and gemm's rows in quads, row_count, columns and
+// operands. `channel_axis`: of dst.
 std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob job, std::vector<TensorDesc> layouts,
                                          const TensorDesc& dst, int channel_axis);
 

@@ -62,7 +62,7 @@ struct SqueezeExciteCall {
   float* scratch = nullptr;
 };
 
-// `unit` is group · shares + share; `tile` is the working memory of the thread.
+// Runs one step of a unit: `unit` is group · shares + share; `tile` is the working memory of the thread.
 using SqueezeExciteRun = void (*)(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std::int64_t unit,
                                   float* tile);
 
