@@ -17,7 +17,7 @@ class Channel {
   explicit Channel(int fd) : fd_(fd) {}
 
   void send(const nlohmann::json& message);
-  // `timed`: the next stage is timed, so the studio should do nothing meanwhile.
+  // Reports the stage of the job. `timed`: the stage is timed, so the studio should do nothing meanwhile.
   void progress(const std::string& stage, double fraction, bool timed = false);
   void log(const std::string& text, bool warning = false);
   template <class Record>

@@ -15,7 +15,8 @@ class JobInputs {
   // Values of --inputs fill the arguments they name, or in order those that no --input names; --input fills the rest by
   // name or in order; what is left is guessed. Throws Error(kUsage).
   JobInputs(Model& model, const EngineJob& job);
-  // `sample`: a batch of the job's data, which takes the place of a file where none is given.
+  // The arguments with the values of `sample`, a batch of the job's data, in the place of a file. Throws Error(kUsage)
+  // if the job has --inputs, too.
   JobInputs(Model& model, const EngineJob& job, const NamedInputs& sample);
 
   // The inputs to time: the low end of all ranges, the first case of a recording.

@@ -38,7 +38,7 @@ struct JobRequest : Request {
 class JobEvents {
  public:
   virtual ~JobEvents() = default;
-  // `fraction` of the whole job, 0..1; `eta_s` is negative while unknown.
+  // The job goes on. `fraction`: of the whole job, 0..1; `eta_s` is negative while unknown.
   virtual void onProgress(const std::string& /*stage*/, double /*fraction*/, double /*eta_s*/) {}
   virtual void onLog(const std::string& /*text*/, bool /*warning*/) {}
   // The record holds something new that is worth showing.

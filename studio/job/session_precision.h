@@ -12,7 +12,7 @@ namespace ipex_studio {
 // The file that an interrupted job resumes from. It holds a whole state or none, and is removed once the job is done.
 class StateFile {
  public:
-  // `restart`: removes the state of an earlier job.
+  // A state in `path`. `restart`: removes the state of an earlier job.
   StateFile(std::string path, bool restart);
   // The state; empty if there is none. Throws Error(kUsage) if it is too large.
   std::string read() const;

@@ -91,7 +91,7 @@ struct JobIndex {
   std::unordered_map<OriginId, std::int32_t> origin_by_id;  // index into ModelRecord::origins
 };
 
-// `job` must outlive the index.
+// Builds the index; `job` must outlive it.
 std::shared_ptr<const JobIndex> buildJobIndex(const JobRecord& job);
 
 // The rows of `run` that share an origin with `origins`; unique, in order of execution.

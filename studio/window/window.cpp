@@ -202,7 +202,8 @@ class OffscreenRunner {
 
   // Draws one frame, after which `settled()` tells whether the last frames looked the same.
   void frame() {
-    // Without input nothing is drawn while something is timed; but not for ever, since a script may want to cancel.
+    // Nothing is drawn without input while something is timed, but only up to a limit, since a script may want to
+    // cancel.
     const std::int64_t longest_ns = nowNs() + kLongestTimed_ns;
     while (source_.timed() && nowNs() < longest_ns) glfwWaitEventsTimeout(kWait_s);
     const bool working = shown_ && shown_->status.state == JobState::kWorking && !app_.selection().hasRequests();

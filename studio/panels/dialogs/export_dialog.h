@@ -14,7 +14,7 @@ namespace ipex_studio {
 class ExportDialog {
  public:
   explicit ExportDialog(const Ui& ui) : ui_(ui), browser_(ui) {}
-  // To be called in the window that draws it.
+  // Opens the dialog; to be called in the window that draws it.
   void open(const StudioSnapshot& snapshot);
   void draw(const StudioSnapshot& snapshot, Commands& commands);
   bool settled() const { return browser_.settled(); }

@@ -19,7 +19,7 @@ namespace ipex_studio {
 class TuningDialog {
  public:
   explicit TuningDialog(const Ui& ui);
-  // To be called in the window that draws it.
+  // Opens the dialog; to be called in the window that draws it.
   void open(TuneGoal goal);
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands);
   bool settled() const { return browser_.settled(); }
