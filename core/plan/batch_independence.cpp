@@ -18,7 +18,7 @@ struct Samples {
   int axis = 0;
   std::int64_t rows = 0;
 };
-using Known = std::map<std::int32_t, Samples>;  // by value, where there are any
+using Known = std::map<std::int32_t, Samples>;  // by value; values without samples are absent
 
 // One operation at both batch sizes, and the rule that says whether its result keeps the samples apart.
 class Step {
@@ -184,7 +184,7 @@ class Step {
   const std::int64_t samples_, more_samples_;
   const bool same_op_;
   std::vector<Samples> held_;  // per source
-  int axis_ = 0;               // of all sources with samples, where one_axis_
+  int axis_ = 0;               // axis of the samples in all sources, if one_axis_
   bool any_ = false, one_axis_ = true;
 };
 

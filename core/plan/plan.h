@@ -38,9 +38,9 @@ using ValueHook = std::function<void(std::int32_t value, const TensorDesc& desc,
 // proveMicroBatches (batch_independence.h).
 struct MicroBatches {
   std::int64_t batch = 0;                 // samples in all
-  std::int64_t samples = 0;               // at a time; the last micro-batch repeats some if need be
+  std::int64_t samples = 0;               // samples at a time; the last micro-batch repeats some if need be
   std::vector<bool> inputs;               // true where axis 0, the outermost, counts the samples
-  std::vector<std::int64_t> output_rows;  // of axis 0 per sample, for each output
+  std::vector<std::int64_t> output_rows;  // rows of axis 0 per sample, for each output
 
   std::int64_t count() const { return (batch + samples - 1) / samples; }
   std::int64_t firstSample(std::int64_t micro_batch) const { return std::min(micro_batch * samples, batch - samples); }
@@ -64,7 +64,7 @@ class Plan {
   const std::vector<TensorDesc>& outputs() const { return parts_.outputs; }     // row-major
   const std::vector<StepRecord>& steps() const { return parts_.step_records; }  // same order as executed
   const std::vector<DispatchRecord>& dispatches() const { return parts_.dispatch_records; }
-  std::size_t arenaBytes() const;  // with scratch, on all devices
+  std::size_t arenaBytes() const;  // of all devices, scratch memory included
   // Expected time of the copies between devices in one run; 0 where all steps run on the host.
   double copyNs() const { return parts_.copy_ns; }
   // Bytes of the results that depend on constants only and were computed by compile().

@@ -13,7 +13,7 @@ struct TracedStep {
   std::int32_t node = 0;
   OpSpec op;
   std::vector<std::int32_t> src, dst;  // values of the spec; -1: absent
-  PrepareArgs args;                    // what kernels would be asked, without `weights`; of a view: src and dst alone
+  PrepareArgs args;                    // arguments for kernels, without `weights`; for a view: src and dst alone
   bool whole = true;                   // false: the node is computed as several steps at these sizes
 };
 

@@ -32,7 +32,7 @@ inline constexpr const char kPreparedSuffix[] = ".weights";  // behind the name 
 struct PreparedRegion {
   struct Weight {
     std::uint64_t constant = 0;      // index of the constant that was packed
-    std::uint32_t constant_crc = 0;  // of the whole constant
+    std::uint32_t constant_crc = 0;  // CRC of the whole constant
     std::uint64_t offset = 0;        // bytes into the constant
     std::string form;                // as WeightCache names it
     const void* data = nullptr;

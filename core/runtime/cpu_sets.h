@@ -8,7 +8,7 @@ namespace ipex_studio {
 
 // A logical CPU that this process may use, and its place in the machine.
 struct CpuPlace {
-  int cpu = 0;   // as sched_setaffinity counts
+  int cpu = 0;   // number as sched_setaffinity counts
   int core = 0;  // CPUs of one physical core share it
   int node = 0;  // memory node
 };

@@ -18,7 +18,7 @@ struct DeviceProperties {
   DeviceId id;
   std::string name;              // as the driver gives it
   std::size_t memory_bytes = 0;  // 0: unknown
-  double copy_latency_ns = 0;    // of any copy to or from the host
+  double copy_latency_ns = 0;    // time of any copy to or from the host
   double copy_bytes_per_ns = 0;  // beyond the latency; 0: size does not matter
 };
 

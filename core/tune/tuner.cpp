@@ -88,7 +88,7 @@ class Tuner {
   // Steps with equal keys, which are measured once.
   struct Distinct {
     std::size_t step = 0;  // the first of them
-    double work = 0;       // of all of them together, roughly
+    double work = 0;       // approximate work of all such steps
     TuningEntry entry;
   };
 

@@ -243,7 +243,7 @@ double roundingStep(DType type, double value) {
   if (isInteger8(type)) return 1;
   if (!isLowPrecisionFloat(type)) return 0;
   const int bits = type == DType::kBf16 ? 7 : 10,
-            least = type == DType::kBf16 ? -126 : -14;  // of the mantissa; of the exponent
+            least = type == DType::kBf16 ? -126 : -14;  // bits of the mantissa; least exponent
   return std::ldexp(1.0, std::max(std::ilogb(value), least) - bits);
 }
 

@@ -23,7 +23,7 @@ struct Candidate {
   TuningCandidate record;
   std::vector<CandidatePart> parts;
   std::shared_ptr<WeightCache> weights;  // its own, so that a loser's packed weights go with it
-  std::vector<TensorDesc> src;           // as it reads them, per source of the step; absent where unread or constant
+  std::vector<TensorDesc> src;           // layout read, per source of the step; absent where unread or constant
   TensorDesc dst;
 };
 

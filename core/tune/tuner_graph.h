@@ -18,7 +18,7 @@ struct StepAlternative {
   std::vector<TensorDesc> src;  // per source; read only where the source is an activation
   TensorDesc dst;
   double cost_ns = 0;
-  std::int32_t candidate = -1;  // of the step's entry; -1: the plan's default
+  std::int32_t candidate = -1;  // index in the step's entry; -1: the plan's default
   Joined joined = Joined::kNot;
 };
 

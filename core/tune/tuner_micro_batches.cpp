@@ -22,7 +22,7 @@ constexpr int kMaxRounds[] = {4, 12};  // quick, full
 using SharedMicroBatches = std::shared_ptr<const MicroBatches>;
 
 struct Contender {
-  SharedMicroBatches micro_batches;  // for the whole batch: a single one
+  SharedMicroBatches micro_batches;  // a single one for the whole batch
   std::unique_ptr<TimedPlan> plan;
   std::vector<void*> outputs;
   std::int64_t next = 0;         // micro-batch that runs next

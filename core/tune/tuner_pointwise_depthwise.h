@@ -46,7 +46,7 @@ class PairTuner {
  private:
   struct Pair {
     std::size_t first = 0, second = 0;  // steps of the trace
-    PrepareArgs args;                   // of both as one
+    PrepareArgs args;                   // arguments of both as one step
   };
 
   TuningEntry measure(const Bench& bench, const Pair& pair, const TuningCandidate& first,
