@@ -14,7 +14,7 @@ namespace ipex_studio {
 
 // Scalar operations (loads, arithmetic) that are worth waking another thread for: about 10 µs of one core.
 #if defined(IPEX_STUDIO_STD_THREADS)
-constexpr std::int64_t kParallelGrainOps = 64;  // so that the small sizes of tests are shared, too
+constexpr std::int64_t kParallelGrainOps = 64;  // small, so that threads share the small sizes of tests, too
 #else
 constexpr std::int64_t kParallelGrainOps = 32768;
 #endif

@@ -284,7 +284,7 @@ class WoqOp final : public PreparedOp {
   Run run = nullptr;
   Copy copy = nullptr;
   bool copies = false;                                         // x into scratch memory
-  std::int64_t from_stride = 0;                                // of x as it is given
+  std::int64_t from_stride = 0;                                // row stride of x as it is given
   std::size_t tail_bytes = 0, copy_bytes = 0, tile_bytes = 0;  // of scratch memory, in this order; tiles one per thread
   std::int64_t grain = 1;                                      // columns
   std::int32_t threads = 1;

@@ -147,7 +147,7 @@ struct Int8GemmCall {
   const float* weights = nullptr;
   const void* const* src = nullptr;
   void* dst = nullptr;
-  FetchRange next;  // what the next operation reads first
+  FetchRange next;  // memory that the next operation reads first
 };
 
 using Int8GemmRun = void (*)(const Int8GemmJob& job, const Int8GemmCall& call, float* scratch, std::int64_t task);

@@ -261,7 +261,7 @@ void excite(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std::int
       hn::StoreU(hn::Add(hn::LoadU(d, gate + c), hn::LoadU(d, call.expand_bias + c)), d, gate + c);
     }
     applyInPlace(job, job.gate, gate + part.begin, end - part.begin);
-    std::fill(gate + end, gate + part.end, 0.0f);  // what fills blocks stays zero
+    std::fill(gate + end, gate + part.end, 0.0f);  // channels that only fill blocks stay zero
   }
 }
 
