@@ -82,7 +82,7 @@ int runAndExport(const CommandLine& line) {
   progress.clear();
   sayGuess(job.job().model, !request.remembered.empty());
   job.measure();
-  database.recordTuning(job.tuning());  // of the other precisions, which are optimized only then
+  database.recordTuning(job.tuning());  // measure() optimizes the other precisions
   progress.clear();
   const auto id = database.record(job.job(), request.inputs_path.empty());
   print(line, job.job());

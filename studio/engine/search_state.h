@@ -11,8 +11,8 @@ namespace ipex_studio {
 
 struct SearchState {
   std::string data;                              // DataSet::fingerprint
-  std::string calibration;                       // of an unfinished calibration
-  std::string recipe;                            // of a finished one
+  std::string calibration;                       // state of an unfinished calibration
+  std::string recipe;                            // recipe of a finished calibration
   std::map<std::string, double> sensitivity_db;  // by RecipeNode::key
   std::map<std::string, TradeoffRecord> trials;  // by assignmentKey
 

@@ -38,7 +38,7 @@ class FileDialog {
   const Ui& ui_;
   std::unique_ptr<FolderReader> reader_;
   std::shared_ptr<const FolderListing> shown_;
-  std::vector<std::size_t> entries_;  // of shown_ that fit the wish and the filter
+  std::vector<std::size_t> entries_;  // indexes into shown_ of entries that fit the wish and the filter
   std::string title_;
   std::string folder_;
   std::string path_;

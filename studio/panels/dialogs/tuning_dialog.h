@@ -34,7 +34,7 @@ class TuningDialog {
   struct Line {
     Form form;
     std::array<char, 1024> text{};
-    int chosen = 0;  // of a choice
+    int chosen = 0;  // index of the chosen word
   };
   void drawGoals(const StudioSnapshot& snapshot);
   void drawLine(Line* line, bool remote);
@@ -48,7 +48,7 @@ class TuningDialog {
 
   const Ui& ui_;
   FileDialog browser_;
-  Line* browsed_ = nullptr;  // which one the browser is open for
+  Line* browsed_ = nullptr;  // line that the browser is open for; null: none
   TuneGoal goal_ = TuneGoal::kQuantize;
   std::vector<Line> lines_;  // never resized
   bool opening_ = false;
