@@ -10,11 +10,11 @@
 #include "kernels/common/kernel_parts.h"
 #include "kernels/common/reference.h"
 
-// The kernels of each kind, most special first. Each row declares a maker, which the kernel's file defines, and lists what
-// it makes:
+// The kernels of each kind, most special first. Each row declares a maker, which the kernel's file defines, and lists
+// what it makes:
 //   KERNEL(kind, Name)               makeName()
-//   KERNEL_ON(kind, Name, kernels…)  makeName(const KernelParts&): built on oneDNN's engine or on kernels of rows above,
-//                                    which stand here by name
+//   KERNEL_ON(kind, Name, kernels…)  makeName(const KernelParts&): built on oneDNN's engine or on kernels of rows
+//                                    above, which stand here by name
 #define IPEX_KERNELS(KERNEL, KERNEL_ON)                                                                          \
   KERNEL(kPointwise, PointwiseSimd)                                                                              \
   KERNEL_ON(kConvolution, ConvolutionGemvSimd, "pointwise_simd") /* one pixel */                                 \
@@ -89,8 +89,8 @@
   KERNEL(kReorder, CastCopy)         /* other dtypes in the same layout */                                       \
   KERNEL(kCast, CastCopy)
 
-// The plain version of each kind, in the order of OpKind: the last candidate, which takes anything. Each row declares the
-// function, which a …_ref.cpp defines.
+// The plain version of each kind, in the order of OpKind: the last candidate, which takes anything. Each row declares
+// the function, which a …_ref.cpp defines.
 #define IPEX_REFERENCES(REFERENCE)                      \
   REFERENCE(kConvolution, refConvolution)               \
   REFERENCE(kDeconvolution, refDeconvolution)           \

@@ -1,3 +1,4 @@
+// Walks two traces of a spec, one per number of samples, and follows which axis of each value holds the samples.
 #include "core/plan/batch_independence.h"
 
 #include <fmt/format.h>
@@ -17,9 +18,9 @@ struct Samples {
   int axis = 0;
   std::int64_t rows = 0;
 };
-using Known = std::map<std::int32_t, Samples>;  // by value, where there are any
+using Known = std::map<std::int32_t, Samples>;  // by value; values without samples are absent
 
-// One operation at both sizes.
+// One operation at both batch sizes, and the rule that says whether its result keeps the samples apart.
 class Step {
  public:
   Step(const TracedStep& exact, const TracedStep& padded, const Known& known, std::int64_t samples,
@@ -51,7 +52,7 @@ class Step {
   }
 
  private:
-  // A single row of no sample, given to each.
+  // True if a single row that belongs to no sample is repeated for each of them.
   bool isRepeated(Samples* result) const {
     if (op_.kind != OpKind::kExpand || dst_.dims.rank == 0) return false;
     return (src_[0].dims.rank < dst_.dims.rank || src_[0].dims[0] == 1) && isCounted(0, result);
@@ -69,9 +70,9 @@ class Step {
   }
 
   bool isFixed(std::size_t source) const { return source >= held_.size() || held_[source].rows == 0; }
-  // The samples on axis 0 of this source.
+  // True if axis 0 of this source holds the samples.
   bool isBatch(std::size_t source) const { return !isFixed(source) && held_[source].axis == 0; }
-  // Broadcast to the result without one sample's rows meeting another's.
+  // True if the source is broadcast to the result without one sample's rows meeting another's.
   bool isAligned(std::size_t source) const {
     const Dims& dims = src_[source].dims;
     if (src_[source].dtype == DType::kNone) return true;
@@ -91,7 +92,8 @@ class Step {
     }
     return true;
   }
-  // Samples come with source 0, weights with the other fixed operands, and the operands of the chain are aligned.
+  // True if source 0 holds the samples, the other base sources (weights) hold none, and the operands of the
+  // post-operations are aligned.
   bool isWeighted() const {
     const auto fixed = static_cast<std::size_t>(std::max(1, baseSourceCount(op_.kind)));
     return isBatch(0) && areFixed(1, std::min(fixed, src_.size())) && areAligned(fixed);
@@ -148,10 +150,10 @@ class Step {
     }
     return false;
   }
-  // The samples' axis in the result of a view; -1: they are not on one.
+  // The axis of a view's result that holds the samples; -1: no single axis does.
   int axisOfView() const {
     const auto axis = [&](int rank) { return wrappedAxis(op_.intOr("axis", 0), rank); };
-    // Whole samples follow each other before and after.
+    // A reshape keeps the order of rows, so axis 0 holds whole samples one after another before and after.
     if (op_.kind == OpKind::kReshape) return axis_ == 0 ? 0 : -1;
     if (op_.kind == OpKind::kPermute) {
       const std::vector<std::int64_t> order = op_.ints("order");
@@ -182,7 +184,7 @@ class Step {
   const std::int64_t samples_, more_samples_;
   const bool same_op_;
   std::vector<Samples> held_;  // per source
-  int axis_ = 0;               // of all sources with samples, where one_axis_
+  int axis_ = 0;               // axis of the samples in all sources, if one_axis_
   bool any_ = false, one_axis_ = true;
 };
 

@@ -1,3 +1,4 @@
+// Runs an operation on constants once, on the host, and keeps its results with the plan.
 #include "core/plan/constant_folding.h"
 
 #include <algorithm>

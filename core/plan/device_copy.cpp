@@ -1,3 +1,4 @@
+// The step that copies a tensor through the queue of a device.
 #include "core/plan/device_copy.h"
 
 #include <fmt/format.h>

@@ -7,13 +7,14 @@
 
 namespace ipex_studio {
 
-inline constexpr const char kDeviceCopyName[] = "device_copy";  // as the kernel of a step
+inline constexpr const char kDeviceCopyName[] = "device_copy";  // StepRecord::kernel
 
-// Copies all bytes of the description, with what lies between its elements. The step's queue belongs to that of the two
-// devices which is not the host.
+// Copies all bytes of the description, those between its elements included. The step must run in the queue of whichever
+// of the two devices is not the host.
 std::shared_ptr<const PreparedOp> makeDeviceCopy(const TensorDesc& from, const DeviceId& to);
 
-// True if the elements, with padded channels, fill all bytes of the description: a copy of it writes nothing else.
+// True if the elements, with padded channels, fill all bytes of the description, so that a copy writes nothing between
+// them.
 bool fillsItsExtent(const TensorDesc& desc);
 
 }  // namespace ipex_studio

@@ -1,3 +1,4 @@
+// Ownership of the constants that a plan computed, and its share of those in the weight cache.
 #include "core/plan/kept_constants.h"
 
 #include <memory>

@@ -1,6 +1,7 @@
 // KeptConstants: constants that a plan owns or shares with the weight cache of its model. Private to core/plan.
 //
-// What a plan computes from constants belongs to it alone, since another signature has others; packed weights are shared.
+// Constants that a plan computes belong to it alone, since another input signature has others; packed weights are
+// shared.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,8 @@
 
 namespace ipex_studio {
 
-// Larger results are computed again in every run: they would push the weights out of the caches, or a hostile plan asks
-// for them.
+// Limits for results that a plan keeps; larger ones are computed again in every run, since they would push the weights
+// out of the caches, and a hostile model could ask for any amount.
 inline constexpr std::size_t kMaxComputedBytesEach = std::size_t{16} << 20;
 inline constexpr std::size_t kMaxComputedBytesPerPlan = std::size_t{64} << 20;
 
@@ -22,9 +23,9 @@ class KeptConstants {
   bool mayKeep(std::size_t bytes) const {
     return bytes <= kMaxComputedBytesEach && computed_bytes_ + bytes <= kMaxComputedBytesPerPlan;
   }
-  // The plan's own from now on; returns its data.
+  // Makes the buffer the plan's own; returns its data.
   const void* keep(Buffer buffer);
-  // Shared with the weight cache; returns its data.
+  // Holds a buffer of the weight cache for the plan; returns its data.
   const void* share(WeightCache::Packed packed);
 
   std::size_t computedBytes() const { return computed_bytes_; }

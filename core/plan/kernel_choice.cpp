@@ -1,3 +1,4 @@
+// Asks the kernels of a device in the order of the kernel list, or the one of a given name.
 #include "core/plan/kernel_choice.h"
 
 #include <utility>

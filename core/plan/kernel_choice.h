@@ -1,5 +1,5 @@
-// KernelChooser: the kernel that computes one operation, by its place in the kernel list or by name, and the device that
-// it runs on. Private to core/plan.
+// KernelChooser: finds the kernel that computes one operation, by its place in the kernel list or by name, and the
+// device it runs on. Private to core/plan.
 #pragma once
 
 #include <memory>
@@ -13,29 +13,30 @@ namespace ipex_studio {
 
 struct KernelChoice {
   std::shared_ptr<const PreparedOp> op;    // null: no kernel takes the operation
-  std::string kernel;                      // its name
+  std::string kernel;                      // its name; empty without one
   Device* device = &hostDevice();          // where it runs
   std::vector<DispatchRecord> candidates;  // asked in this order, with their reasons; `step` is not filled
 
   explicit operator bool() const { return op != nullptr; }
 };
 
-// Immutable, hence thread-safe; kernels and weights must outlive it.
+// Immutable, hence thread-safe. The kernels, the target and the weights must outlive it.
 class KernelChooser {
  public:
   KernelChooser(const KernelList& kernels, const Target& target, WeightCache& weights)
       : kernels_(kernels), target_(target), weights_(weights) {}
 
-  // The devices that steps may run on, the target first. The host has a kernel for everything.
+  // The devices that steps may run on, the target first. The host is always among them and has a kernel for everything.
   std::vector<Device*> devices() const;
   Device& device(const DeviceId& id) const;
   // True if kernels of this kind are listed for the device.
   bool hasKernels(OpKind kind, const Device& device) const;
 
-  // The first candidate on this device that takes the operation. Alternatives that only a measurement may choose are not
-  // asked, nor is the reference unless it is allowed. `args`: target, devices and weights are filled in here.
+  // The first candidate on this device that takes the operation. Skips alternatives that only a measurement may choose,
+  // and the reference unless it is allowed. Fills in target, devices and weights of `args`.
   KernelChoice choose(PrepareArgs args, Device& device, bool ref_allowed) const;
-  // The kernel of this name, on any of the devices; null where there is none or it declines. `candidates` stays empty.
+  // The kernel of this name, on the first device where it takes the operation; null where none does. `candidates` stays
+  // empty.
   KernelChoice chooseNamed(const PrepareArgs& args, const std::string& kernel) const;
 
   const KernelList& kernels() const { return kernels_; }

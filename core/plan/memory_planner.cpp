@@ -1,3 +1,4 @@
+// Two planners of arena offsets: greedy by size with best fit, and in order of time from a free list.
 #include "core/plan/memory_planner.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ std::int64_t aligned(std::size_t bytes) {
   return static_cast<std::int64_t>((bytes + kAlignment - 1) / kAlignment * kAlignment);
 }
 
-// Numbers of the buffers that need memory, by `before`; equal ones in their order.
+// Numbers of the buffers that need memory, stably sorted by `before`.
 template <typename Before>
 std::vector<std::int32_t> sortedNumbers(const std::vector<BufferLifetime>& buffers, const Before& before) {
   std::vector<std::int32_t> numbers;

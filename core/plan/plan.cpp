@@ -1,3 +1,4 @@
+// Compiles plans, repeats them over micro-batches, and runs their steps.
 #include "core/plan/plan.h"
 
 #include <fmt/format.h>

@@ -21,8 +21,8 @@
 
 namespace ipex_studio {
 
-// The measured choice for one node of the spec. It is a hint: if the kernel declines, the plan chooses as if there were
-// none.
+// The measured choice for one node of the spec: a hint, since the plan chooses as if there were none where the kernel
+// declines.
 struct StepChoice {
   std::string kernel;
   std::int32_t kept = 0;                   // post-operations that the kernel computes; the others follow as a step
@@ -31,16 +31,16 @@ struct StepChoice {
 };
 using PlanChoices = std::map<std::int32_t, StepChoice>;  // by node
 
-// Looks at the values of a running plan: value number of the spec, layout, data. The data is gone once the call returns.
+// Receives the values of a running plan: number in the spec, description, data. The data is valid during the call only.
 using ValueHook = std::function<void(std::int32_t value, const TensorDesc& desc, const void* data)>;
 
-// A batch computed a few samples at a time: what its steps hand to each other then stays in the caches. Made by proveMicroBatches
-// (batch_independence.h).
+// A batch computed a few samples at a time, so that what its steps hand to each other stays in the caches. Made by
+// proveMicroBatches (batch_independence.h).
 struct MicroBatches {
   std::int64_t batch = 0;                 // samples in all
-  std::int64_t samples = 0;               // at a time; the last micro_batch repeats some where it does not divide
-  std::vector<bool> inputs;               // whose axis 0, the outermost, counts the samples
-  std::vector<std::int64_t> output_rows;  // of axis 0 per sample, for each output
+  std::int64_t samples = 0;               // samples at a time; the last micro-batch repeats some if need be
+  std::vector<bool> inputs;               // true where axis 0, the outermost, counts the samples
+  std::vector<std::int64_t> output_rows;  // rows of axis 0 per sample, for each output
 
   std::int64_t count() const { return (batch + samples - 1) / samples; }
   std::int64_t firstSample(std::int64_t micro_batch) const { return std::min(micro_batch * samples, batch - samples); }
@@ -51,8 +51,7 @@ struct PlanRequest {
   std::vector<std::int64_t> int_inputs;   // per input; 0 for tensors
   std::vector<const void*> constants;     // row-major data, must outlive the plan
   Target target;
-  std::shared_ptr<const PlanChoices>
-      choices;  // may be null; for the sizes of a micro_batch where there are micro_batches
+  std::shared_ptr<const PlanChoices> choices;         // for the sizes of one micro-batch, if there are any; may be null
   std::shared_ptr<const MicroBatches> micro_batches;  // null: the whole batch at once
 };
 
@@ -65,33 +64,34 @@ class Plan {
   const std::vector<TensorDesc>& outputs() const { return parts_.outputs; }     // row-major
   const std::vector<StepRecord>& steps() const { return parts_.step_records; }  // same order as executed
   const std::vector<DispatchRecord>& dispatches() const { return parts_.dispatch_records; }
-  std::size_t arenaBytes() const;  // with scratch, on all devices
-  // What copies between devices are expected to take in one run; 0 where all steps run on the host.
+  std::size_t arenaBytes() const;  // of all devices, scratch memory included
+  // Expected time of the copies between devices in one run; 0 where all steps run on the host.
   double copyNs() const { return parts_.copy_ns; }
-  std::size_t computedBytes() const { return parts_.computed_bytes; }  // what depends on constants only, computed once
+  // Bytes of the results that depend on constants only and were computed by compile().
+  std::size_t computedBytes() const { return parts_.computed_bytes; }
 
   // One running instance: its arenas, queues, states and pointer table. Use from one thread at a time.
   class Instance {
    public:
     explicit Instance(const Plan& plan);
-    // inputs: per PlanSpec input (ignored for integers), on the device that PlanRequest says; outputs: per output, on the
-    // host, sizes as outputs() says. 64-byte aligned where possible. Inputs and outputs must not overlap. Throws
-    // Error(kFailure) when a step meets data it cannot do, such as an index outside of its table, or a device fails;
-    // results are then undefined, the instance stays usable.
+    // Runs the plan once. `inputs`: per PlanSpec input (ignored for integers), on the device that PlanRequest says;
+    // `outputs`: per output, on the host, sizes as outputs() says. 64-byte aligned where possible. Inputs and outputs
+    // must not overlap. Throws Error(kFailure) when a step meets data it cannot do, such as an index outside of its
+    // table, or a device fails; results are then undefined, and the instance stays usable.
     void run(const void* const* inputs, void* const* outputs);
-    // The same; begin_ns[i], elapsed_ns[i] get the time of step i: of all micro_batches together, as if it did them one after
-    // another. Where no clock is given, the steady clock.
+    // run() that times step i into begin_ns[i] and elapsed_ns[i]: over all micro-batches, as if it did them one after
+    // another. `clock_ns`: the steady clock where empty.
     void runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns, std::int64_t* elapsed_ns,
                   const std::function<std::int64_t()>& clock_ns = {});
-    // The same; shows `hook` the tensor inputs, then what each step wrote, where that is a whole value of the spec. A part
-    // of a batch is not.
+    // run() that shows `hook` the tensor inputs, then each result of a step that is a value of the spec. With
+    // micro-batches it shows inputs only, since a part of a batch is no whole value.
     void runObserved(const void* const* inputs, void* const* outputs, const ValueHook& hook);
 
    private:
-    // `micro_batch`: its number.
+    // Points the steps at the inputs and outputs of micro-batch number `micro_batch`.
     void bind(const void* const* inputs, void* const* outputs, std::int64_t micro_batch);
     void execute(std::size_t step);
-    // Waits for what other devices still do.
+    // Waits until other devices have done all work.
     void finish();
     void show(std::int32_t value, const TensorDesc& desc, const void* data, const ValueHook& hook);
 
@@ -112,7 +112,7 @@ class Plan {
  private:
   explicit Plan(PlanParts parts) : parts_(std::move(parts)) {}
 
-  // Makes this, the plan of one micro_batch, the plan of them all. `inputs`: of the batch.
+  // Turns the plan of one micro-batch into the plan of all of them. `inputs`: of the whole batch.
   void repeat(const MicroBatches& micro_batches, const std::vector<TensorDesc>& inputs);
 
   PlanParts parts_;

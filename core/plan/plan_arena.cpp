@@ -1,3 +1,4 @@
+// Lifetimes of buffers, their offsets in one arena per device, and the slots of all pointers.
 #include "core/plan/plan_arena.h"
 
 #include <algorithm>
@@ -54,7 +55,7 @@ class ArenaLayout {
     }
   }
 
-  // Its number; -1: there is none yet.
+  // The number of the device's arena; -1: there is none yet.
   std::int32_t arenaOf(const DeviceId& device) const {
     for (std::size_t a = 0; a < parts_.arenas.size(); ++a) {
       if (parts_.arenas[a].device->id() == device) return static_cast<std::int32_t>(a);
@@ -62,7 +63,7 @@ class ArenaLayout {
     return -1;
   }
 
-  // Each arena holds the buffers of its device, and behind them the scratch memory of its most demanding step.
+  // An arena holds the buffers of its device, and behind them the scratch memory of its most demanding step.
   void placeBuffers(PlanArena* arena) {
     std::vector<BufferLifetime> own = lifetimes_;
     for (std::size_t b = 0; b < own.size(); ++b) {
@@ -92,7 +93,7 @@ class ArenaLayout {
     step->record.last_use = lifetimes_[static_cast<std::size_t>(place.buffer)].last_step;
   }
 
-  // Moves constants that steps of the host read where they lie.
+  // Moves constants that steps on the host read in place into huge pages.
   void moveConstants() const {
     std::map<const void*, std::size_t> constants;
     for (const PlanSteps::Step& step : steps_) {

@@ -1,4 +1,4 @@
-// From the values and steps of a compiled plan to one arena per device and a table of pointers. Private to core/plan.
+// Lays out a compiled plan: one arena per device, and a table of pointers. Private to core/plan.
 #pragma once
 
 #include "core/plan/plan_parts.h"
@@ -7,8 +7,8 @@
 
 namespace ipex_studio {
 
-// Gives every buffer that steps touch its offset in the arena of its device, and every pointer of a step its slot. Moves the steps'
-// records out of `steps`.
+// Gives every buffer that steps touch its offset in the arena of its device, and every pointer of a step its slot.
+// Moves the records out of `steps`.
 void layOutPlan(const PlanValues& values, PlanSteps& steps, PlanParts* parts);
 
 }  // namespace ipex_studio

@@ -1,3 +1,4 @@
+// The decisions for one operation at a time: fold it, follow a measured choice, ask the kernel list, or split it.
 #include "core/plan/plan_compiler.h"
 
 #include <numeric>
@@ -12,7 +13,7 @@
 namespace ipex_studio {
 namespace {
 
-// The choice for an operation as the choice for its first `kept` post-operations alone.
+// Narrows the choice for an operation to the operation with its first `kept` post-operations alone.
 StepChoice headOf(const StepChoice& measured, const OpSpec& op, std::size_t kept) {
   std::vector<std::int32_t> positions(measured.src_layouts.size());
   std::iota(positions.begin(), positions.end(), 0);
@@ -66,9 +67,9 @@ void PlanCompiler::compute(const SizedOp& op, const StepChoice* measured) {
                declined.empty() ? "no kernel knows this operation" : "no kernel takes it: " + declined.back().reason);
 }
 
-// False, with the candidates' reasons, where no kernel of this device takes the operation, nor its head without some of
-// its post-operations. A post-operation that no kernel takes is split off into a step of its own, never sent to ref; as
-// many as some kernel takes stay with the operation.
+// Computes the operation on `device`. False, with the candidates' reasons in `declined`, where no kernel of the device
+// takes it, not even without some of its post-operations. Post-operations that no kernel takes are split off into a
+// step of their own, never sent to the reference; the operation keeps as many as some kernel takes.
 bool PlanCompiler::computeOn(Device& device, const SizedOp& op, std::vector<DispatchRecord>* declined) {
   const bool splittable = !op.op.post_ops.empty() && op.op.kind != OpKind::kPointwise && op.dst.size() == 1;
   const PrepareArgs args = values_.argsOf(op.op, op.src, op.dims);
@@ -93,7 +94,8 @@ bool PlanCompiler::computeOn(Device& device, const SizedOp& op, std::vector<Disp
   return false;
 }
 
-// False, and nothing computed, when the choice does not fit: it may come from a file, and layouts around may have changed.
+// Follows a measured choice. False, with nothing computed, where it does not fit: it may come from a file, and layouts
+// around may have changed.
 bool PlanCompiler::computeMeasured(const SizedOp& op, const StepChoice& measured) {
   if (measured.kept < 0 || measured.src_layouts.size() != op.src.size()) return false;
   const auto kept = static_cast<std::size_t>(measured.kept);
@@ -117,9 +119,9 @@ bool PlanCompiler::computeMeasured(const SizedOp& op, const StepChoice& measured
   return true;
 }
 
-// True when this node was computed with an earlier one, or is computed with its reader now because a measured choice asks
-// for that. A choice that does not fit is passed over: it may come from a file. The step stands where the first of its
-// nodes does: everything that the second reads besides is constant.
+// True if this node was computed with an earlier one, or is computed with its reader now because a measured choice asks
+// for that. A choice that does not fit is ignored: it may come from a file. The joint step stands in the place of the
+// first node, since everything else that the second reads is constant.
 bool PlanCompiler::computesJoined(const PlanNode& node) {
   if (computed_before_.count(values_.node()) != 0) return true;
   if (!request_.choices) return false;
@@ -143,8 +145,8 @@ void PlanCompiler::addStep(const KernelChoice& choice, const SizedOp& op, const 
   steps_.append(choice, op, ready, dies);
 }
 
-// Each result is row-major in memory of its own on the host. Where the value fills a buffer of the arena alone, that buffer simply
-// becomes the caller's; otherwise it is copied out.
+// Makes each result row-major in memory of its own on the host. Where the value fills a buffer of the arena alone, that
+// buffer becomes the caller's; otherwise the value is copied out.
 void PlanCompiler::bindOutputs(PlanParts* parts) {
   const StepLabel label{"result", {}};
   for (std::size_t o = 0; o < spec_.outputs.size(); ++o) {

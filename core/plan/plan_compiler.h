@@ -1,11 +1,13 @@
 // PlanCompiler: PlanSpec + input signature → Plan. Private to core/plan.
 //
-// Walks the nodes (plan_walk.h) and makes steps of their operations. For each one: what depends on constants alone is
-// computed now (constant_folding.h); else a measured choice or the kernel list says which kernel computes it, on the target
-// or, where that has none, on the host (kernel_choice.h); its sources are brought to that device and into the layouts that
-// the kernel reads (plan_layouts.h); a concatenation is
-// built in place where that saves a copy (plan_concat.h); post-operations that no kernel takes become a step of their own
-// (plan_split.h). Then outputs are bound, and all buffers get their places in one arena per device (plan_arena.h).
+// Walks the nodes (plan_walk.h) and makes steps of their operations. For each one:
+//   1. what depends on constants alone is computed now (constant_folding.h);
+//   2. a measured choice or the kernel list says which kernel computes the rest, on the target or, where that has none,
+//      on the host (kernel_choice.h);
+//   3. its sources are brought to that device and into the layouts that the kernel reads (plan_layouts.h);
+//   4. a concatenation is built in place where that saves a copy (plan_concat.h);
+//   5. post-operations that no kernel takes become a step of their own (plan_split.h).
+// Then outputs are bound, and all buffers get their places in one arena per device (plan_arena.h).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +24,7 @@ class PlanCompiler final : private OperationSink {
  public:
   PlanCompiler(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights);
 
-  // Once. Throws Error(kFailure) as Plan::compile does.
+  // Compiles the plan; to be called once. Throws Error(kFailure) as Plan::compile does.
   PlanParts compile();
 
  private:
@@ -44,8 +46,8 @@ class PlanCompiler final : private OperationSink {
   KeptConstants kept_;
   PlanLayouts layouts_;
   ConstantFolding folding_;
-  std::vector<std::int32_t> joinable_;      // per node, once it is asked for: its reader (plan_pointwise_depthwise.h)
-  std::set<std::int32_t> computed_before_;  // nodes that were joined with an earlier one
+  std::vector<std::int32_t> joinable_;      // per node: joinableReaders(); empty until needed
+  std::set<std::int32_t> computed_before_;  // nodes computed in the step of an earlier one
 };
 
 }  // namespace ipex_studio

@@ -1,10 +1,11 @@
-// Concatenation without copying: where a source fills a buffer of its own in the layout that its slice of the result
-// has, that buffer becomes a part of the result's, so that the step that computes the source writes it into its place. Whole
-// runs of sources that lie side by side already, as growing concatenations leave them, move as one. Sources that cannot
-// (inputs, constants, views, other layouts, the same value twice) are copied or reordered into their slices.
+// Concatenation in place: a source that fills a buffer of its own in the layout of its slice makes that buffer a part
+// of the result's, so that the step that computes the source writes it into its place. A run of sources that already
+// lie side by side, as growing concatenations leave them, moves as one. Sources that cannot (inputs, constants, views,
+// other layouts, the same value twice) are copied or reordered into their slices.
 #include "core/plan/plan_concat.h"
 
 #include <algorithm>
+
 namespace ipex_studio {
 namespace {
 
@@ -13,7 +14,8 @@ bool isWritable(const TensorDesc& slice) {
   return slice.block == 0 || slice.sameLayout(blockedDesc(slice.dtype, slice.dims, slice.block));
 }
 
-// Sources [first, end) fill a buffer together in the order and distances of their slices; end == first: they do not.
+// The end of the run of sources from `first` on that fills a whole buffer in the order and distances of its slices;
+// `first` if there is no such run.
 std::size_t endOfRun(const PlanValues& values, const std::vector<std::int32_t>& ready,
                      const std::vector<ConcatSlice>& slices, std::size_t first) {
   if (ready[first] < 0 || values[ready[first]].constant != nullptr) return first;

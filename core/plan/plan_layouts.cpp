@@ -1,3 +1,4 @@
+// Converts values between layouts and devices: by steps, or once for constants.
 #include "core/plan/plan_layouts.h"
 
 #include <fmt/format.h>
@@ -73,7 +74,8 @@ std::vector<std::int32_t> PlanLayouts::sourcesFor(const PreparedOp& prepared, co
   return ready;
 }
 
-// A constant is converted on the host where that costs runs nothing, and copied once.
+// Converts a constant on the host where runs do not repeat that, and copies it to the device once, when the plan is
+// compiled.
 std::int32_t PlanLayouts::constantOnDevice(std::int32_t index, const TensorDesc& wanted, const StepLabel& label) {
   const TensorDesc on_host = movedTo(wanted, {});
   const bool converted_once = values_.knownInLayout(index, on_host) >= 0 || isConvertedOnce(index, on_host);
@@ -98,8 +100,8 @@ KernelChoice PlanLayouts::chooseReorder(Device& device, std::int32_t index, cons
   return chooser_.choose(std::move(args), device, true);
 }
 
-// The device that converts the layout: the one that makes the copy between the two smaller, of those that can; else the
-// host, which can always.
+// The device that converts the layout: of those that can, the one that makes the copy between the two smaller; else the
+// host, which always can.
 Device& PlanLayouts::reorderSide(std::int32_t index, const TensorDesc& wanted) const {
   Device& source = chooser_.device(values_[index].desc.device);
   Device& target = chooser_.device(wanted.device);

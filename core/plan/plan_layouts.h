@@ -1,7 +1,7 @@
-// PlanLayouts: values in the layouts, and on the devices, that kernels read. Private to core/plan.
+// PlanLayouts: brings values into the layouts, and to the devices, that kernels read. Private to core/plan.
 //
-// A value keeps its copies, so that each is made once: by a step that every run repeats, or, of a constant, when the plan
-// is compiled. Where both layout and device change, the conversion is done on the side that makes the copy smaller.
+// A value remembers its copies, so that each is made once: by a step that every run repeats, or, for a constant, when
+// the plan is compiled. Where both layout and device change, the side that makes the copy smaller converts.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ class PlanLayouts {
               WeightCache& weights)
       : values_(values), chooser_(chooser), steps_(steps), kept_(kept), weights_(weights) {}
 
-  // The value in this layout on this device: itself, another view of its memory, or a copy.
+  // The value in this layout on this device: itself, a known copy, another view of its memory, or a new copy.
   std::int32_t inLayout(std::int32_t value, const TensorDesc& wanted, const StepLabel& label);
-  // Its copy in a buffer that no other value has, made by a step that writes the elements of `wanted` alone.
+  // Copies the value into a buffer that no other value has, by a step that writes only the elements of `wanted`.
   std::int32_t reorderStep(std::int32_t value, const TensorDesc& wanted, const StepLabel& label);
-  // True if reorderStep() can write this description without what lies between its elements.
+  // True if reorderStep() can write this description without touching what lies between its elements.
   bool canWrite(std::int32_t value, const TensorDesc& wanted) const;
   // The operation's sources as `prepared` reads them; -1: absent or packed.
   std::vector<std::int32_t> sourcesFor(const PreparedOp& prepared, const std::vector<std::int32_t>& src,
                                        const StepLabel& label);
-  // True if the conversion costs runs nothing: the value is constant and its copy on the host may be kept.
+  // True if runs do not repeat the conversion: the value is constant and its copy on the host may be kept.
   bool isConvertedOnce(std::int32_t value, const TensorDesc& wanted) const;
 
  private:

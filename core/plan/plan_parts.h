@@ -17,7 +17,7 @@ enum class SlotHome : std::uint8_t { kAbsent, kArena, kInput, kOutput, kConstant
 // The memory that one instance needs on one device.
 struct PlanArena {
   Device* device = &hostDevice();
-  std::size_t bytes = 0;  // with scratch
+  std::size_t bytes = 0;  // scratch memory included
   std::size_t scratch_offset = 0;
 };
 
@@ -27,15 +27,15 @@ struct PlanSlot {
   std::int32_t index = 0;   // number of the arena, input or output
   std::int64_t offset = 0;  // bytes into the home
   const void* constant = nullptr;
-  std::int64_t sample_bytes = 0;  // from one sample to the next; 0: the same for all
+  std::int64_t sample_bytes = 0;  // from one sample to the next; 0: all samples read the same bytes
 };
 
 struct PlanStep {
   std::shared_ptr<const PreparedOp> op;
   std::int32_t first_pointer = 0;  // sources, then destinations
   std::int32_t src_count = 0;
-  std::int32_t arena = 0;            // of the device it runs on; a copy: of the one that is not the host
-  std::vector<std::int32_t> values;  // of the spec, per destination; -1: made by the planner
+  std::int32_t arena = 0;            // number of its device's arena; for a copy: of the device that is not the host
+  std::vector<std::int32_t> values;  // value of the spec per destination; -1: made by the compiler
 };
 
 struct PlanParts {
@@ -45,8 +45,8 @@ struct PlanParts {
   std::vector<TensorDesc> inputs;         // as requested; absent for integers
   std::vector<TensorDesc> outputs;        // row-major
   std::vector<WeightCache::Packed> kept;  // constants reordered or computed when the plan was made
-  std::size_t computed_bytes = 0;         // of constants that the plan computed itself
-  std::vector<PlanArena> arenas;          // the host's first; another device has one if steps use it
+  std::size_t computed_bytes = 0;         // size of constants that the plan computed itself
+  std::vector<PlanArena> arenas;          // the host's first; then one per further device that steps use
   double copy_ns = 0;                     // expected of the copies between devices in one run (Device::copyNs)
   std::vector<StepRecord> step_records;
   std::vector<DispatchRecord> dispatch_records;

@@ -1,3 +1,4 @@
+// Recognizes 1x1 convolutions that only a depthwise convolution reads, and writes the operation that computes both.
 #include "core/plan/plan_pointwise_depthwise.h"
 
 #include <algorithm>
@@ -5,7 +6,7 @@
 namespace ipex_studio {
 namespace {
 
-// A convolution of floats with constant weights and nothing but unary post-operations.
+// True if the node is a convolution with constant weights and unary post-operations only.
 bool isPlainConvolution(const PlanSpec& spec, const PlanNode& node) {
   if (node.is_int || node.op.kind != OpKind::kConvolution || node.src.size() != 3 || node.dst.size() != 1 ||
       !node.refs.empty())

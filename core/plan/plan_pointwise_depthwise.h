@@ -1,5 +1,5 @@
-// Two nodes that a plan may compute as one step: a 1x1 convolution and the depthwise convolution that alone reads it. A
-// measurement decides whether it does (tuner_pointwise_depthwise.h).
+// Joins two nodes that a plan may compute as one step: a 1x1 convolution and the depthwise convolution that is its only
+// reader. A measurement decides whether a plan does (tuner_pointwise_depthwise.h).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace ipex_studio {
 
-// Per node of the spec: the node that it may be joined with, -1 for most. FP32, constant weights, and between the two at
-// most one unary post-operation.
+// Per node of the spec: the depthwise convolution that it may be joined with, -1 for most nodes. Both have FP32
+// constant weights, and the first has at most one, unary post-operation.
 std::vector<std::int32_t> joinableReaders(const PlanSpec& spec);
 
 // The operation that computes both nodes, with its sources and its name.

@@ -1,3 +1,4 @@
+// Splits an operation before its post-operations, or where an operand no longer fits, and computes both halves.
 #include "core/plan/plan_split.h"
 
 #include <algorithm>
@@ -35,7 +36,8 @@ struct Halves {
   std::vector<std::int32_t> second_src;
 };
 
-// Operands of the second half are still needed after the first: while that is placed they must not count as dying.
+// Computes both halves. Operands of the second are still needed after the first, so they must not count as dying while
+// that is placed.
 void computeBoth(Halves halves, const std::vector<std::int32_t>& dst, const StepLabel& label,
                  const StepChoice* measured, PlanValues& values, OperationSink& sink) {
   std::vector<std::pair<std::int32_t, std::int32_t>> held;
@@ -52,7 +54,8 @@ void computeBoth(Halves halves, const std::vector<std::int32_t>& dst, const Step
   sink.compute({std::move(halves.second), std::move(halves.second_src), dst, dims, label}, nullptr);
 }
 
-// layer_norm(x + residual) as a sum and a normalization.
+// Computes layer_norm(x + residual) as a sum and a normalization; false, with nothing computed, if that is invalid,
+// too.
 bool computeSumApart(const SizedOp& op, PlanValues& values, OperationSink& sink) {
   OpSpec norm = op.op;
   const std::vector<std::int32_t>& src = op.src;
@@ -72,7 +75,8 @@ bool computeSumApart(const SizedOp& op, PlanValues& values, OperationSink& sink)
   return true;
 }
 
-// softmax(scale · x + mask) as a chain and a softmax.
+// Computes softmax(scale · x + mask) as a pointwise chain and a softmax; false, with nothing computed, if that is
+// invalid, too.
 bool computeMaskApart(const SizedOp& op, PlanValues& values, OperationSink& sink) {
   OpSpec softmax = op.op;
   const std::vector<std::int32_t>& src = op.src;

@@ -1,5 +1,5 @@
-// One operation of a spec as two steps: where no kernel takes its post-operations, and where an operand that was fused
-// onto it broadcasts the other way at these sizes. Private to core/plan.
+// Computes one operation of a spec as two steps: where no kernel takes its post-operations, and where an operand that
+// was fused onto it broadcasts the other way at these sizes. Private to core/plan.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ namespace ipex_studio {
 
 struct SplitOp {
   OpSpec head, tail;  // the tail is a pointwise chain
-  // Of the given sources. The tail's first operand, the head's result, is left out.
+  // Subsets of the sources. `tail_src` lacks the first operand of the tail, which is the result of the head.
   std::vector<std::int32_t> head_src, tail_src;
 };
 
-// The first `kept` post-operations stay with `op`, the others become a pointwise chain. Every operand that the
+// Keeps the first `kept` post-operations with `op` and makes a pointwise chain of the others. Every operand that the
 // post-operations name must be in `src`.
 SplitOp splitOp(const OpSpec& op, std::size_t kept, const std::vector<std::int32_t>& src);
 
@@ -26,9 +26,9 @@ SplitOp splitOp(const OpSpec& op, std::size_t kept, const std::vector<std::int32
 void computeSplit(const SizedOp& op, std::size_t kept, const StepChoice* measured, PlanValues& values,
                   OperationSink& sink);
 
-// Computes an operation that cannot be done at these sizes as two that can: an operand had the size of the result when it
-// was fused, which would have to grow now. `dims` of `op` are not read. False, and nothing computed, if the operation
-// failed for another reason.
+// Computes an operation that is invalid at these sizes as two that are valid: an operand had the size of the result
+// when it was fused, and the result would have to grow now. Does not read `dims` of `op`. False, with nothing computed,
+// if the operation is invalid for another reason.
 bool computeApart(const SizedOp& op, PlanValues& values, OperationSink& sink);
 
 }  // namespace ipex_studio

@@ -1,3 +1,4 @@
+// Appends steps and device copies, and fills their records.
 #include "core/plan/plan_steps.h"
 
 #include <fmt/format.h>

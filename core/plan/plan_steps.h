@@ -15,23 +15,25 @@ class PlanSteps {
  public:
   struct Step {
     std::shared_ptr<const PreparedOp> op;
-    Device* device = nullptr;            // where it runs; a copy: the one of its two that is not the host
+    Device* device = nullptr;            // where it runs; for a copy: the one of the two that is not the host
     std::vector<std::int32_t> src, dst;  // values; -1: absent or packed
     StepRecord record;
   };
 
   explicit PlanSteps(PlanValues& values) : values_(values) {}
 
-  // Appends a step and gives its results their places: the memory of a source where the kernel writes in place, or may
-  // and that source dies. `ready`: the values that the step reads, in the layouts it reads; -1: absent or packed.
-  // `dies`: per source of `op`.
+  // Appends a step and gives its results their places: the memory of a source where the kernel works in place, or where
+  // it may and that source dies. `ready`: the values that the step reads, in the layouts it reads; -1: absent or
+  // packed. `dies`: per source of `op`.
   void append(const KernelChoice& choice, const SizedOp& op, const std::vector<std::int32_t>& ready,
               const std::vector<bool>& dies);
 
-  // Appends a copy of the value to the device `to`, and returns that. `other`: the device of the two that is not the host.
+  // Appends a step that copies the value to the device `to`, and returns the copy. `other`: the device of the two that
+  // is not the host.
   std::int32_t appendCopy(std::int32_t value, const DeviceId& to, Device& other, const StepLabel& label);
 
   std::vector<Step>& all() { return steps_; }
+  // Expected time of all copies between devices.
   double copyNs() const { return copy_ns_; }
   std::vector<DispatchRecord>& dispatches() { return dispatches_; }
 

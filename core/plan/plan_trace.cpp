@@ -1,3 +1,4 @@
+// A sink of the walk that lists operations instead of preparing kernels for them.
 #include "core/plan/plan_trace.h"
 
 #include <utility>

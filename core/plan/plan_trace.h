@@ -1,4 +1,4 @@
-// tracePlan: the operations that a plan will have, at which sizes, without kernels.
+// tracePlan: lists the operations that a plan will have, with their sizes, without preparing kernels.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ struct TracedStep {
   std::int32_t node = 0;
   OpSpec op;
   std::vector<std::int32_t> src, dst;  // values of the spec; -1: absent
-  PrepareArgs args;                    // what kernels would be asked for; no `weights`. Views: src and dst alone
-  bool whole = true;                   // false: at these sizes it is computed as several steps
+  PrepareArgs args;                    // arguments for kernels, without `weights`; for a view: src and dst alone
+  bool whole = true;                   // false: the node is computed as several steps at these sizes
 };
 
-// Every tensor operation of the spec, in order. Throws as Plan::compile does; prepares nothing. `fold`: without what a
-// plan computes once from constants.
+// Lists every tensor operation of the spec, in order. Prepares nothing; throws where the spec does not fit the request.
+// `fold`: leaves out what a plan computes once from constants.
 std::vector<TracedStep> tracePlan(const PlanSpec& spec, const PlanRequest& request, bool fold = true);
 
 }  // namespace ipex_studio

@@ -1,3 +1,4 @@
+// Values, buffers and lifetimes of a plan that is being compiled, and its size arithmetic.
 #include "core/plan/plan_values.h"
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@
 namespace ipex_studio {
 namespace {
 
-// Python's floor division and modulus; false on a zero divisor or overflow.
+// Integer arithmetic with Python's floor division and modulus; false on a zero divisor or overflow.
 bool evaluate(IntOp op, std::int64_t a, std::int64_t b, std::int64_t* out) {
   switch (op) {
     case IntOp::kAdd:

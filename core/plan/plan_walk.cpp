@@ -1,3 +1,4 @@
+// Handles one node of a spec at a time: integers are computed, views are made, everything else goes to the sink.
 #include "core/plan/plan_walk.h"
 
 #include <utility>
@@ -9,7 +10,7 @@
 namespace ipex_studio {
 namespace {
 
-// Models pad up to a multiple, which often adds nothing.
+// True if this is a padding by nothing: models often pad up to a multiple that is already reached.
 bool padsNothing(const OpSpec& op) {
   if (op.kind != OpKind::kPad) return false;
   for (const char* side : {"begin", "end"}) {

@@ -1,3 +1,4 @@
+// Writes, checks, maps and reads files of prepared weights.
 #include "core/plan/prepared_weights.h"
 
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::uint32_t kPreparedSchema = 1;  // raise it, too, when a kernel packs other bytes under the same form
+constexpr std::uint32_t kPreparedSchema = 1;  // to be raised also when a kernel packs other bytes under the same form
 constexpr std::uint64_t kFilePage = 4096, kWeightAlignment = 64;
 constexpr std::uint64_t kMaxTableBytes = 64u << 20;
 
@@ -66,7 +67,7 @@ bool belongsToUs(const struct stat& status) {
   return (status.st_uid == 0 || status.st_uid == ::geteuid()) && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// False: the row does not describe weights between these bytes of the file.
+// Reads one row of the table; false if it does not describe weights between `first` and `last` of the file.
 bool readPlace(const nlohmann::json& row, std::uint64_t first, std::uint64_t last, PreparedWeights::Place* place) {
   const bool formed = row.is_array() && row.size() == 7 && row[0].is_number_unsigned() && row[1].is_number_unsigned() &&
                       row[2].is_number_unsigned() && row[3].is_string() && row[4].is_number_unsigned() &&
@@ -125,7 +126,8 @@ std::int64_t writePreparedWeights(int fd, std::int64_t begin, const std::string&
 
 // --- reading ---------------------------------------------------------------------------------------------------------
 
-// The sentence's middle; empty when all is well.
+// Reads and checks header and table. Returns the predicate of an error sentence, such as "is damaged"; empty when all
+// is well.
 std::string PreparedWeights::readTable() {
   struct stat status {};
   PreparedHeader header;
@@ -163,7 +165,7 @@ std::string PreparedWeights::readTable() {
   return {};
 }
 
-// At a multiple of a huge page: where the page cache holds the file in such pages they are mapped as they are.
+// Maps the file at a multiple of a huge page, so that huge pages of the page cache are mapped as they are.
 void PreparedWeights::map() {
   reserved_bytes_ = static_cast<std::size_t>(roundedUp(file_bytes_, kHugePage) + kHugePage);
   void* reserved = ::mmap(nullptr, reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

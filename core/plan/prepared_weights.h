@@ -1,16 +1,18 @@
-// Weights as the kernels of one machine read them, saved beside a compiled export (fast.pt.weights) and mapped when it is
-// loaded: nothing is packed then, and all processes share one copy. Which of them a plan asks for is up to its choices.
+// Weights as the kernels of one machine read them, saved beside a compiled export (fast.pt.weights) and mapped when it
+// is loaded: nothing is packed then, and all processes share one copy. Which of them a plan asks for is up to its
+// choices.
 //
 //   "ipexwts\n"; schema, CRC of the table (u32 each); bytes of the table, bytes of the file (u64 each); little-endian
 //   the table, JSON: {"machine": …, "regions": {id: [[constant, its CRC, offset, form, begin, bytes, crc], …]}}
 //   from the next page on, from where `begin` counts: the weights, each at a multiple of 64 bytes
 //
-// Untrusted input: every number is checked against the file when it is opened, the CRC of weights when they are taken, and
-// their size when a kernel asks for them (WeightCache). Whatever does not fit is packed as if there were no file.
+// The file is untrusted input: every number is checked against the file when it is opened, the CRC of weights when they
+// are taken, and their size when a kernel asks for them (WeightCache). Whatever does not fit is packed as if there were
+// no file.
 //
-// Memory that is mapped must not change. A file that somebody else may write is copied instead, weight by weight. Who
-// replaces a file renames another over it, as this project does: as with a shared library, truncating it ends the
-// processes that have it mapped.
+// Mapped memory must not change. A file that somebody else may write is copied instead, weight by weight. A file is
+// replaced by renaming another over it, as this project does: truncating it ends the processes that have it mapped, as
+// with a shared library.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +31,10 @@ inline constexpr const char kPreparedSuffix[] = ".weights";  // behind the name 
 // The packed weights of one region.
 struct PreparedRegion {
   struct Weight {
-    std::uint64_t constant = 0;      // index of the constant it was made of
-    std::uint32_t constant_crc = 0;  // of all of that
-    std::uint64_t offset = 0;        // bytes into it
-    std::string form;                // WeightCache's
+    std::uint64_t constant = 0;      // index of the constant that was packed
+    std::uint32_t constant_crc = 0;  // CRC of the whole constant
+    std::uint64_t offset = 0;        // bytes into the constant
+    std::string form;                // as WeightCache names it
     const void* data = nullptr;
     std::size_t bytes = 0;
   };
@@ -40,16 +42,16 @@ struct PreparedRegion {
   std::vector<Weight> weights;
 };
 
-// Names a region by its operations and the sizes of its constants. The contents of packed constants are checked by
-// their CRCs, so large tables that are not packed need not be read.
+// Names a region by its operations and the sizes of its constants. The contents are left out, so that large tables that
+// are not packed need not be read: the CRCs of packed constants stand for them.
 std::string preparedRegionId(const PlanSpec& spec);
 
 // Writes the file from byte `begin` of `fd` on; returns the offset of its end. `machine`: everything that packed bytes
-// depend on besides their source. Throws Error(kFailure).
+// depend on besides their source. Throws Error(kFailure) where the file cannot be written.
 std::int64_t writePreparedWeights(int fd, std::int64_t begin, const std::string& machine,
                                   const std::vector<PreparedRegion>& regions);
 
-// Thread-safe.
+// An opened file of prepared weights. Thread-safe.
 class PreparedWeights : public std::enable_shared_from_this<PreparedWeights> {
  public:
   struct Place {
@@ -60,10 +62,11 @@ class PreparedWeights : public std::enable_shared_from_this<PreparedWeights> {
     std::uint32_t crc = 0;
   };
 
-  // Null where there is no such file, and, with a sentence in `problem`, where it is damaged or made for another machine.
+  // Opens the file for this machine. Null where there is none, and, with a sentence in `problem`, where it cannot be
+  // opened, is damaged or was made for another machine.
   static std::shared_ptr<const PreparedWeights> open(const std::string& path, const std::string& machine,
                                                      std::string* problem);
-  // Reads all of it. Throws Error(kFailure) with one sentence that names `path`.
+  // Reads and checks the whole file. Throws Error(kFailure) with one sentence that names `path`.
   static void check(int fd, const std::string& path);
 
   ~PreparedWeights();
@@ -74,7 +77,7 @@ class PreparedWeights : public std::enable_shared_from_this<PreparedWeights> {
   bool isMapped() const { return base_ != nullptr; }
   // Places of all regions of this name; null if the file has none.
   const std::vector<Place>* places(const std::string& region) const;
-  // Null: they are damaged.
+  // The weights at this place, mapped or copied; null if they are damaged.
   WeightCache::Packed take(const Place& place) const;
 
  private:

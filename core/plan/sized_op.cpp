@@ -1,3 +1,4 @@
+// The error for inputs that a spec cannot take.
 #include "core/plan/sized_op.h"
 
 #include <fmt/format.h>

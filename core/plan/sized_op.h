@@ -1,4 +1,5 @@
-// SizedOp: one operation of a spec with all sizes known. PlanWalk makes them, its sink computes them. Private to core/plan.
+// SizedOp: one operation of a spec with all sizes known. walkPlan() makes them, an OperationSink computes them. Private
+// to core/plan.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct SizedOp {
   StepLabel label;
 };
 
-// Throws Error(kFailure): the spec does not fit the inputs that the plan is compiled for.
+// Throws Error(kFailure): the spec does not fit the inputs that the plan is compiled for. `why` ends up in the message.
 [[noreturn]] void refuseInputs(const StepLabel& label, const std::string& why);
 
 }  // namespace ipex_studio

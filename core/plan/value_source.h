@@ -1,4 +1,4 @@
-// The interface of objects that run plans and can show their values.
+// ValueSource: the interface of objects that run plans and can show their values.
 #pragma once
 
 #include "core/plan/plan.h"
@@ -8,9 +8,10 @@ namespace ipex_studio {
 class ValueSource {
  public:
   virtual ~ValueSource() = default;
-  // From now on each run shows its values (Plan::Instance::runObserved); an empty hook ends it. Not while runs are under way.
+  // Makes each further run show its values (Plan::Instance::runObserved); an empty hook ends that. Must not be called
+  // during a run.
   virtual void setValueHook(ValueHook hook) = 0;
-  // The spec that defines the value numbers.
+  // The spec that numbers the values.
   virtual const PlanSpec& planSpec() const = 0;
 };
 

@@ -1,3 +1,4 @@
+// Reads the topology from /sys, splits CPUs among instances, and pins threads.
 #include "core/runtime/cpu_sets.h"
 
 #include <sched.h>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr int kMaxCpus = 1 << 16;
 
-// "0-3,8,10-11"
+// Parses lists such as "0-3,8,10-11".
 std::vector<int> parseCpuList(const std::string& text) {
   std::vector<int> cpus;
   std::istringstream parts(text);
@@ -63,7 +64,7 @@ std::vector<CpuPlace> usableCpus(const std::string& root) {
   for (const int node : readCpuList(system + "node/online")) {
     for (const int cpu : readCpuList(system + "node/node" + std::to_string(node) + "/cpulist")) node_of[cpu] = node;
   }
-  // A machine of a test is used whole.
+  // The affinity mask of this process says nothing about the made-up machine of a test.
   std::vector<CpuPlace> places;
   for (const int cpu : root.empty() ? affinityMask() : readCpuList(system + "cpu/online")) {
     const auto siblings = readCpuList(system + "cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");

@@ -1,4 +1,4 @@
-// Assigns processors to the instances of a model: whole cores, near each other, each to one instance only.
+// Assigns CPUs to the instances of a model: whole cores, near each other, each to one instance only.
 #pragma once
 
 #include <string>
@@ -6,28 +6,29 @@
 
 namespace ipex_studio {
 
-// A logical CPU that this process may use, and where it is.
+// A logical CPU that this process may use, and its place in the machine.
 struct CpuPlace {
-  int cpu = 0;   // as sched_setaffinity counts
+  int cpu = 0;   // number as sched_setaffinity counts
   int core = 0;  // CPUs of one physical core share it
   int node = 0;  // memory node
 };
 
 // The CPUs of the calling thread's affinity mask, ascending. `root` stands before /sys/devices/system (tests put a
-// machine of their own there); where the topology cannot be read every CPU is a core of node 0. Thread-safe.
+// made-up machine there, all CPUs of which count); where the topology cannot be read every CPU is a core of node 0.
+// Thread-safe.
 std::vector<CpuPlace> usableCpus(const std::string& root = "");
 
-// Disjoint sets of `threads` CPUs for `instances` instances, one per instance. Physical cores before their second
-// hardware threads; an instance lies within one memory node where all of them can. Empty when there are not enough
-// CPUs: then nobody should be pinned.
+// Disjoint sets of `threads` CPUs, one set per instance. Physical cores are taken before their second hardware threads;
+// each instance lies within one memory node while the nodes have room. Empty when there are not enough CPUs: then
+// nothing should be pinned.
 std::vector<std::vector<int>> splitCpus(const std::vector<CpuPlace>& cpus, int instances, int threads);
 
 // Restricts the calling thread, and those it will start, to `cpus`. False when the system refuses.
 bool pinThisThread(const std::vector<int>& cpus);
 
-// The memory node that the calling thread's CPUs all belong to; kManyNodes when they do not. 0 on a machine of one node.
-// Found at a thread's first call and kept: a thread that is pinned later by other means than pinThisThread says so with
-// setMemoryNode. Costs a nanosecond from then on.
+// The memory node that all CPUs of the calling thread belong to; kManyNodes if they belong to several; 0 on a machine
+// of one node. Found at a thread's first call and kept, so later calls cost a nanosecond: a thread that is pinned by
+// other means than pinThisThread must call setMemoryNode.
 constexpr int kManyNodes = -1;
 int memoryNode();
 void setMemoryNode(int node);

@@ -1,3 +1,4 @@
+// The host as a device, and buffers.
 #include "core/runtime/device.h"
 
 #include <sys/mman.h>
@@ -14,9 +15,9 @@ namespace ipex_studio {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-// From here on memory comes from the system and goes back to it. Buffers of this size are made by the hundred while
-// kernels are tried, and a heap would keep all of it. Smaller ones stay on the heap: arenas of many sizes come and go,
-// and the process would grow and shrink with each.
+// Least size of memory that comes from the system and goes back to it. Buffers of this size are made by the hundred
+// while kernels are tried, and a heap would keep all of it. Smaller ones stay on the heap: arenas of many sizes come
+// and go, and the process would grow and shrink with each.
 constexpr std::size_t kMapped = 2 * kHugePage;
 
 class HostQueue final : public DeviceQueue {

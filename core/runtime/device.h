@@ -1,7 +1,8 @@
 // Device: where tensors lie and steps run. The host is one; a plan uses it and at most one other.
 //
-// Everything that a plan needs of a device is here, so that a new one is a class of this interface, and kernels that are
-// listed for its kind. A plan reads and writes memory of another device only by copies, which its compiler places.
+// This interface is everything that a plan needs of a device, so a new one takes a class that implements it, and
+// kernels that are listed for its kind. A plan reads and writes memory of another device only by copies, which its
+// compiler places.
 #pragma once
 
 #include <cstddef>
@@ -15,38 +16,38 @@ namespace ipex_studio {
 
 struct DeviceProperties {
   DeviceId id;
-  std::string name;              // as the driver says it
+  std::string name;              // as the driver gives it
   std::size_t memory_bytes = 0;  // 0: unknown
-  double copy_latency_ns = 0;    // of one copy to or from the host
-  double copy_bytes_per_ns = 0;  // above that; 0: copies take no longer for their size
+  double copy_latency_ns = 0;    // time of any copy to or from the host
+  double copy_bytes_per_ns = 0;  // beyond the latency; 0: size does not matter
 };
 
-// Work of one instance on one device, done in the order in which it was put there. Belongs to one thread at a time.
+// The work of one instance on one device, done in the order in which it was submitted. Used by one thread at a time.
 class DeviceQueue {
  public:
   virtual ~DeviceQueue() = default;
-  // Copies between the device and the host, either way, or within the device, after all work before; `to` holds the data
-  // when the call returns. Throws Error(kFailure) where the device fails.
+  // Copies between the device and the host, either way, or within the device, after all earlier work; `to` holds the
+  // data when the call returns. Throws Error(kFailure) where the device fails.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
   // Returns once all work is done. Throws Error(kFailure) where some of it failed.
   virtual void finish() = 0;
 };
 
-// Thread-safe. Lives as long as the process.
+// One device. Thread-safe. Lives as long as the process.
 class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceProperties& properties() const = 0;
-  // Memory at a multiple of 64 bytes, contents undefined; throws std::bad_alloc. `bytes` > 0.
+  // Allocates memory at a multiple of 64 bytes, contents undefined; throws std::bad_alloc. `bytes` > 0.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void free(void* data, std::size_t bytes) noexcept = 0;
   virtual std::unique_ptr<DeviceQueue> newQueue() = 0;
-  // The clock that steps are timed by, in ns from any start.
+  // The clock by which steps are timed, in ns from an arbitrary start.
   virtual std::int64_t nowNs() const = 0;
 
   const DeviceId& id() const { return properties().id; }
   bool isHost() const { return id().isHost(); }
-  // What a copy of this size to or from the host is expected to take.
+  // Expected time of a copy of this size to or from the host.
   double copyNs(std::size_t bytes) const;
 };
 

@@ -1,3 +1,4 @@
+// Reads CPUID, the affinity mask, cgroups and /etc/os-release.
 #include "core/runtime/machine_facts.h"
 
 #include <sched.h>
@@ -137,7 +138,8 @@ int coresOf(double quota, double period) {
   return quota > 0 && period > 0 ? std::max(1, static_cast<int>(std::ceil(quota / period - 1e-9))) : 0;
 }
 
-// v2: "200000 100000" or "max 100000" in cpu.max; v1: two files, a negative quota means none.
+// Reads the quota of one folder in cores; 0: none. v2: "200000 100000" or "max 100000" in cpu.max; v1: two files, where
+// a negative quota means none.
 int quotaOfFolder(const std::string& folder, bool unified) {
   if (unified) {
     std::istringstream line(firstLine(folder + "/cpu.max"));
@@ -150,7 +152,8 @@ int quotaOfFolder(const std::string& folder, bool unified) {
                  std::atof(firstLine(folder + "/cpu.cfs_period_us").c_str()));
 }
 
-// From the process's own group up to the root of the mount; in a container only the root may be there.
+// The tightest quota from the process's own group up to the root of the mount; in a container only the root may be
+// there.
 int tightestQuota(const std::string& mount, std::string group, bool unified) {
   int tightest = 0;
   for (;;) {
@@ -184,7 +187,7 @@ std::string osText() {
 int cgroupQuotaCores(const std::string& root) {
   std::ifstream file(root + "/proc/self/cgroup");
   int tightest = 0;
-  // "0::/user.slice" (v2) or "4:cpu,cpuacct:/group" (v1)
+  // Lines look like "0::/user.slice" (v2) or "4:cpu,cpuacct:/group" (v1).
   for (std::string line; std::getline(file, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;

@@ -1,3 +1,6 @@
+// The tuner: measures the distinct steps of a plan, chooses among their candidates, and compares the chosen plan with
+// the default one. One file over 400 lines, because these stages share one state (the store, the limits, the distinct
+// steps) that nothing else needs; each stage that stands alone has a file of its own (tuner_*.h).
 #include "core/tune/tuner.h"
 
 #include <fmt/format.h>
@@ -28,13 +31,13 @@ constexpr double kMinGain = 0.02;
 constexpr double kMinPlanGain = 0.005;
 // Weights up to this stay in the caches from run to run.
 constexpr std::size_t kCachedWeightBytes = std::size_t{4} << 20;
-// Two prepared plans beside the model are too much beyond this.
+// No two prepared plans are compared beyond this: beside the model they would take too much memory.
 constexpr std::size_t kMaxComparedWeightBytes = std::size_t{2} << 30;
 // Share of the time budget for choosing micro-batches.
 constexpr double kSliceShare = 0.25;
-// For two steps that might be one.
+// Time for measuring two steps that one kernel might compute.
 constexpr std::int64_t kPairBudget_ns = 40'000'000;
-// No conversion is that dear: a layout that only a view can have.
+// Cost of a conversion into a layout that only a view can have, which no kernel writes; above that of any conversion.
 constexpr double kForbidden_ns = 1e13;
 
 std::int32_t effortOf(const TuneOptions& options) { return options.mode == TuneMode::kFull ? 2 : 1; }
@@ -65,7 +68,7 @@ class Tuner {
     limits_.deadline_ns = deadline_ns_;
   }
 
-  // `name`: planText() of the request.
+  // Measures and chooses, unless the store knows the plan. `name`: planText() of the request.
   TunedPlan run(const std::string& name) {
     steps_ = tracePlan(spec_, request_);
     pairs_ = std::make_unique<PairTuner>(spec_, steps_);
@@ -82,9 +85,10 @@ class Tuner {
   }
 
  private:
+  // Steps with equal keys, which are measured once.
   struct Distinct {
-    std::size_t step = 0;  // the first that is like this
-    double work = 0;       // of all of them together, about
+    std::size_t step = 0;  // the first of them
+    double work = 0;       // approximate work of all such steps
     TuningEntry entry;
   };
 
@@ -306,7 +310,8 @@ class Tuner {
     return choices;
   }
 
-  // Equal steps are measured once, on the weights of the first; an algorithm that rounds differently is checked on all.
+  // True if the candidate is within the tolerance on the weights of this step. Equal steps are measured once, on the
+  // weights of the first, so algorithms that round differently are checked on all.
   bool isExact(const PrepareArgs& args, const TuningCandidate& reference, const TuningCandidate& record) const {
     std::vector<Candidate> pair;
     for (const TuningCandidate* each : {&reference, &record}) {
@@ -405,7 +410,8 @@ TunedPlan tunePlan(const PlanSpec& spec, const PlanRequest& request, const Kerne
   const double budget_s = options.budget_s > 0 ? options.budget_s : effortOf(options) == 2 ? 50 : 8;
   const std::int64_t deadline_ns = timed.clock_ns() + static_cast<std::int64_t>(budget_s * 1e9);
   const TuningKey key{"cpu", request.target.isa, options.libraries, request.target.threads};
-  // Two prepared plans beside the model are too much where weights are large, and there they are what time goes to.
+  // Where weights are large, two prepared plans beside the model take too much memory, and reading weights dominates
+  // the time anyway.
   const bool may_measure = options.mode != TuneMode::kOff && constantBytes(spec) <= kMaxComparedWeightBytes;
   const SliceSearch search{may_measure, effortOf(options), static_cast<std::int64_t>(budget_s * 1e9 * kSliceShare),
                            timed.clock_ns};

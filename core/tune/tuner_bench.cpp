@@ -1,3 +1,4 @@
+// Memory, inputs and rounds of a measurement of candidates, and the error of their results.
 #include "core/tune/tuner_bench.h"
 
 #include <fmt/format.h>
@@ -26,7 +27,7 @@ std::string key(const TensorDesc& desc) {
   return fmt::format("{} {} {}", desc.dims.str(), desc.block, fmt::join(desc.strides.toVector(), ","));
 }
 
-// Out of all caches. Elsewhere than on x86-64 by reading more than they hold.
+// Evicts the bytes from all caches; elsewhere than on x86-64 by reading more than those hold.
 void evict(const void* data, std::size_t bytes) {
 #if defined(__x86_64__)
   const char* begin = static_cast<const char*>(data);
@@ -54,7 +55,7 @@ class CandidateRun {
     for (const CandidatePart& part : candidate.parts) bind(part);
   }
 
-  // Sources as they were and warm, weights as far away as they will be.
+  // Restores overwritten sources, warms what is read, and evicts weights if they are to be cold.
   void prepare(bool cold_weights) {
     for (const Restored& r : restored_) std::memcpy(r.to, r.from, r.bytes);
     for (const auto& [pointer, bytes] : warm_) touch(pointer, bytes);
@@ -105,7 +106,7 @@ class CandidateRun {
       }
       const auto s = static_cast<std::size_t>(shared);
       if (given.src[s] < 0) {
-        part.dst.push_back(const_cast<void*>(part.src[s]));  // the middle, which this program owns
+        part.dst.push_back(const_cast<void*>(part.src[s]));  // the result of the part before, which is this run's own
         continue;
       }
       const std::size_t bytes = std::max(given.op->src[s].bytes(), given.op->dst[d].bytes());
@@ -132,7 +133,7 @@ class CandidateRun {
     return values;
   }
 
-  // The source that the result shares memory with, as a plan would have it.
+  // The source that the result shares memory with, as in a plan; -1: none.
   std::int32_t sharedSource(const CandidatePart& part) const {
     const PreparedOp& op = *part.op;
     if (op.in_place_src >= 0 || !op.may_alias) return op.in_place_src;
@@ -237,12 +238,12 @@ void BenchData::convert(const TensorDesc& from, const void* src, const TensorDes
 
 namespace {
 
-// Between a number of this type and the next.
+// Distance between a number of this type and the next; 0 for FP32.
 double roundingStep(DType type, double value) {
   if (isInteger8(type)) return 1;
   if (!isLowPrecisionFloat(type)) return 0;
   const int bits = type == DType::kBf16 ? 7 : 10,
-            least = type == DType::kBf16 ? -126 : -14;  // of the mantissa; of the exponent
+            least = type == DType::kBf16 ? -126 : -14;  // bits of the mantissa; least exponent
   return std::ldexp(1.0, std::max(std::ilogb(value), least) - bits);
 }
 
@@ -275,7 +276,7 @@ void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, doub
     const std::vector<float> result = runs.back()->result();
     if (reference.empty()) reference = result;
     const double error = relativeError(result, reference, candidate.dst.dtype);
-    // An infinite error of the reference cannot be stored as a number.
+    // The store cannot write infinity as a number.
     candidate.record.max_error = std::min(error, 1e300);
     if (error > tolerance) candidate.record.reason = "inexact";
   }

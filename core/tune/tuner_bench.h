@@ -15,10 +15,10 @@ namespace ipex_studio {
 struct BenchLimits {
   int least_rounds = 3;
   int most_rounds = 10;
-  std::int64_t budget_ns = 100'000'000;  // for all candidates together; least_rounds are always run
-  std::int64_t deadline_ns = 0;          // of the clock: not even those after it; one round is always run
+  std::int64_t budget_ns = 100'000'000;  // for all candidates together; least_rounds are run in any case
+  std::int64_t deadline_ns = 0;          // no round begins after it except the first
   bool cold_weights = true;              // weights leave the caches before each run
-  bool drops_slower = true;              // candidates that are clearly slower stop early
+  bool drops_slower = true;              // clearly slower candidates stop early
   std::function<std::int64_t()> clock_ns;
 };
 
@@ -26,12 +26,12 @@ struct BenchLimits {
 class BenchData {
  public:
   BenchData(const PrepareArgs& args, const KernelList& kernels);
-  // Source `s` as `layout`; for a constant its own values.
+  // Source `s` in `layout`; a constant has its own values.
   const void* source(std::size_t s, const TensorDesc& layout);
   // The values of a tensor in row-major order.
   std::vector<float> rowMajor(const TensorDesc& layout, const void* data) const;
   const PrepareArgs& args() const { return args_; }
-  // The `place`-th memory of a candidate: zeros at first, the same for all candidates that want as many bytes there, because
+  // The memory number `place` of a candidate, zeros at first. All candidates that want as many bytes there share it:
   // one runs at a time and leaves nothing that the next needs.
   void* workspace(std::size_t place, std::size_t bytes);
 
@@ -49,9 +49,9 @@ class BenchData {
 void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, double tolerance,
                        const BenchLimits& limits);
 
-// max |Δ| / max |reference| of results of this type; NaN and infinity equal themselves, and differ infinitely from anything
-// else. Where results are rounded to integers or to floats of two bytes, one step of that rounding is no difference: a sum
-// that comes out on the other side of the middle between two of them is as good.
+// max |Δ| / max |reference| of results of this type. NaN and infinity equal themselves and differ infinitely from
+// anything else. One step of rounding is no difference where results are rounded to integers or to floats of two bytes:
+// a sum that falls on the other side of the middle between two of them is as good.
 double relativeError(const std::vector<float>& result, const std::vector<float>& reference, DType type);
 
 }  // namespace ipex_studio

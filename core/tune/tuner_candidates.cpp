@@ -1,3 +1,4 @@
+// Prepares every kernel in every offered layout, with as many post-operations as it takes.
 #include "core/tune/tuner_candidates.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ bool isActivation(const PrepareArgs& args, std::size_t s) {
   return !args.src[s].absent() && args.constant[s] == nullptr;
 }
 
-// The layouts of its sources that a step is offered: as they come, then all of one kind.
+// The layouts of its sources that a step is offered: as they come, then all in one layout.
 std::vector<std::vector<TensorDesc>> offers(const PrepareArgs& args, const std::vector<std::string>& layouts) {
   std::vector<std::vector<TensorDesc>> result{args.src};
   for (const std::string& layout : layouts) {
@@ -40,7 +41,7 @@ class Enumerator {
     std::iota(positions_.begin(), positions_.end(), 0);
   }
 
-  // The kernel with these sources and as many post-operations as it takes.
+  // Prepares the kernel on these sources with as many post-operations as it takes.
   std::optional<Candidate> make(const Kernel& kernel, const std::vector<TensorDesc>& src, std::string* reason) {
     for (std::size_t kept = args_.spec.post_ops.size();; --kept) {
       auto candidate = makeKeeping(kernel, src, kept, reason);
@@ -48,7 +49,7 @@ class Enumerator {
     }
   }
 
-  // The same with exactly so many.
+  // Prepares the kernel with exactly `kept` post-operations.
   std::optional<Candidate> makeKeeping(const Kernel& kernel, const std::vector<TensorDesc>& src, std::size_t kept,
                                        std::string* reason) {
     Candidate candidate;
@@ -106,7 +107,8 @@ class Enumerator {
     candidate->parts.push_back({std::move(op), sources, args.src_dies});
   }
 
-  // Adds the other post-operations, by the first kernel that takes them on the head's result.
+  // Adds a step for the other post-operations, by the first kernel that takes them in the layout of the head's result;
+  // false if none does.
   bool addTail(const SplitOp& split, std::vector<TensorDesc> src, Candidate* candidate) const {
     const TensorDesc middle = candidate->parts[0].op->dst[0];
     // Operands of the result's size are read in its layout.

@@ -1,3 +1,4 @@
+// Two plans of one spec side by side, on zeros and with borrowed weights.
 #include "core/tune/tuner_compare.h"
 
 #include <algorithm>
@@ -9,11 +10,11 @@
 namespace ipex_studio {
 namespace {
 
-// Smaller ones are packed again.
+// Smaller constants are packed again.
 constexpr std::size_t kMinBorrowed = std::size_t{1} << 20;
 
-// Packed constants whose numbers do not matter, because only time is taken: large ones are read from where another plan has
-// the same constant in another form. So two plans of a network need hardly more memory than one.
+// Packed constants whose contents do not matter, because only time is taken: large ones are read from where another
+// plan has the same constant in another form, so that two plans of a network need hardly more memory than one.
 class BorrowedWeights final : public WeightCache {
  public:
   explicit BorrowedWeights(const WeightCache& lender) {

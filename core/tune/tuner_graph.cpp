@@ -1,3 +1,4 @@
+// Writes the choice over a whole plan as a graph of costs, and solves that (pbqp.h).
 #include "core/tune/tuner_graph.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace ipex_studio {
 namespace {
 
-// One of two joined steps without the other computes nothing.
+// Cost of taking one of two joined steps without the other, which computes nothing.
 constexpr double kHalfJoined_ns = 1e15;
 
 class ChoiceGraph {
@@ -50,7 +51,7 @@ class ChoiceGraph {
     int step;
     std::size_t dst;
   };
-  // The way of a value: the step that makes it, and the views in between, first to last.
+  // How a value comes about: the step that makes it, and the views in between, first to last.
   struct Path {
     std::int32_t value;
     Maker maker;
@@ -74,7 +75,8 @@ class ChoiceGraph {
     return path;
   }
 
-  // The description that the last view shows if the first one views `desc`; adds the copies that this takes to `cost`.
+  // The description that the last view shows if the first one views `desc`; adds to `cost` the copies that the views
+  // need.
   TensorDesc through(const Path& path, TensorDesc desc, double* cost) const {
     for (const TracedStep* view : path.views) {
       TensorDesc seen;

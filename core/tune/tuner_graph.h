@@ -10,7 +10,7 @@
 
 namespace ipex_studio {
 
-// Two steps may be computed by one: the first then does both, and the second nothing.
+// How a step is computed: by itself, or two by one kernel, where the first does both and the second nothing.
 enum class Joined : std::uint8_t { kNot, kWithReader, kWithSource };
 
 // One way to compute a step: layouts in and out, and the time it takes.
@@ -18,11 +18,11 @@ struct StepAlternative {
   std::vector<TensorDesc> src;  // per source; read only where the source is an activation
   TensorDesc dst;
   double cost_ns = 0;
-  std::int32_t candidate = -1;  // of the step's entry; -1: what the plan takes by itself
+  std::int32_t candidate = -1;  // index in the step's entry; -1: the plan's default
   Joined joined = Joined::kNot;
 };
 
-// ns from one layout of a tensor to another.
+// Time of a conversion from one layout of a tensor to another, in ns.
 using ConversionCost = std::function<double(const TensorDesc& from, const TensorDesc& to)>;
 
 struct ChosenSteps {
@@ -30,8 +30,8 @@ struct ChosenSteps {
   double cost_ns = 0;
 };
 
-// `alternatives`: per step of the trace, empty for views, at least one for all others. Inputs and outputs of the plan keep
-// their layouts.
+// Chooses one alternative per step so that steps and conversions together take least. `alternatives`: per step of the
+// trace, empty for views, at least one for all others. Inputs and outputs of the plan keep their layouts.
 ChosenSteps chooseSteps(const PlanSpec& spec, const PlanRequest& request, const std::vector<TracedStep>& steps,
                         const std::vector<std::vector<StepAlternative>>& alternatives,
                         const ConversionCost& conversion);

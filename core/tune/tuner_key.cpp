@@ -1,3 +1,4 @@
+// Texts that name operands, steps and plans in tuning records.
 #include "core/tune/tuner_key.h"
 
 #include <fmt/format.h>
@@ -11,8 +12,8 @@
 namespace ipex_studio {
 namespace {
 
-// The spec without scales and zero points: where integers are read or written, numbers of the chain depend on the data
-// and change values only, not speed.
+// The spec without scales and zero points: where integers are read or written, these depend on the data and change
+// values only, not speed.
 OpSpec withoutScales(const PrepareArgs& args) {
   OpSpec spec = args.spec;
   if (!isOfIntegers(args)) return spec;
@@ -59,7 +60,7 @@ std::string planText(const PlanSpec& spec, const PlanRequest& request, const Ker
   for (const TensorDesc& input : request.tensor_inputs)
     add(fmt::format("{} {};", operandText(input), fmt::join(input.strides.toVector(), ",")));
   add(fmt::format("{}", fmt::join(request.int_inputs, ",")));
-  // Other kernels may choose otherwise.
+  // With other kernels the choice may be another.
   for (int kind = 0; kind < kOpKindCount; ++kind) {
     for (const Kernel* kernel : kernels.candidates(static_cast<OpKind>(kind), request.target.device->id().kind))
       add(std::string(kernel->name()) + "\n");

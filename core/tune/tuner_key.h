@@ -1,4 +1,4 @@
-// Names of steps and plans in tuning records. Pure functions.
+// Names of operands, steps and plans in tuning records. Pure functions.
 #pragma once
 
 #include <string>
@@ -10,12 +10,15 @@ namespace ipex_studio {
 // Dtype, sizes and layout of an operand.
 std::string operandText(const TensorDesc& desc);
 
-bool isOfIntegers(const PrepareArgs& args);  // reads or writes u8 or s8
+// True if the step reads or writes u8 or s8.
+bool isOfIntegers(const PrepareArgs& args);
 
-// The key of a step's measurement: everything but the values that a kernel's speed depends on.
+// The key of a step's measurement: everything that a kernel's speed depends on, so scales and zero points of integers
+// are left out.
 std::string stepText(const PrepareArgs& args);
 
-// The key of the choices for a whole plan: its operations, sizes and weights, and the available kernels.
+// The key of the choices for a whole plan: its operations and sizes, a sample of its weights, and the available
+// kernels.
 std::string planText(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, bool allow_winograd);
 
 }  // namespace ipex_studio

@@ -1,3 +1,4 @@
+// Runs plans for parts of a batch against the plan for all of it.
 #include "core/tune/tuner_micro_batches.h"
 
 #include <algorithm>
@@ -10,9 +11,9 @@
 namespace ipex_studio {
 namespace {
 
-// Halves, quarters … of a batch down to a 32nd.
+// Sizes tried: halves, quarters … down to a 32nd of the batch.
 constexpr int kMaxHalvings = 5;
-// SharedMicroBatches have to gain this much of the whole batch's time.
+// Micro-batches have to gain this much of the whole batch's time.
 constexpr double kMinMicroBatchGain = 0.03;
 // A contender that is this much slower than the best does not run again.
 constexpr double kHopeless = 1.1;
@@ -21,10 +22,10 @@ constexpr int kMaxRounds[] = {4, 12};  // quick, full
 using SharedMicroBatches = std::shared_ptr<const MicroBatches>;
 
 struct Contender {
-  SharedMicroBatches micro_batches;  // the last: one of all samples
+  SharedMicroBatches micro_batches;  // a single one for the whole batch
   std::unique_ptr<TimedPlan> plan;
   std::vector<void*> outputs;
-  std::int64_t next = 0;         // micro_batch that runs next
+  std::int64_t next = 0;         // micro-batch that runs next
   std::int64_t last_run_ns = 0;  // wall time
   double batch_ns() const { return plan->total_ns() * static_cast<double>(micro_batches->count()); }
 };
@@ -41,7 +42,7 @@ class SliceBench {
         deadline_ns_(search.clock_ns() + search.budget_ns),
         inputs_(memory_.take(request.tensor_inputs)) {}
 
-  // From few samples to the whole batch, as far as time allows; at least two.
+  // Measures from few samples to the whole batch, as far as time allows; at least two sizes.
   void run(const std::vector<SharedMicroBatches>& sizes) {
     for (const SharedMicroBatches& micro_batches : sizes) {
       if (!addIfTime(micro_batches)) return;
@@ -56,7 +57,7 @@ class SliceBench {
     }
   }
 
-  // Null: nothing beats the whole batch, as far as is known.
+  // The best micro-batches; null: nothing beats the whole batch, as far as is known.
   SharedMicroBatches chosen() const {
     const auto least = best();
     const Contender& last = contenders_.back();
@@ -118,7 +119,7 @@ class SliceBench {
   std::vector<Contender> contenders_;
 };
 
-// Ascending, up to the whole batch; empty where nothing is proven.
+// Proven sizes, ascending, the last being the whole batch; empty where none is proven.
 std::vector<SharedMicroBatches> provenSizes(const PlanSpec& spec, const PlanRequest& request) {
   std::vector<SharedMicroBatches> proven;
   std::int64_t samples = batchOf(request);

@@ -1,3 +1,4 @@
+// Finds, measures and offers pairs of convolutions that one kernel computes.
 #include "core/tune/tuner_pointwise_depthwise.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ std::optional<CandidatePart> conversionPart(const TensorDesc& from, const Tensor
   return CandidatePart{set.candidates[0].parts[0].op, {-1}, {false}};
 }
 
-// One after the other, as they were chosen.
+// The two steps one after the other, as they were chosen, with the conversion between them.
 std::optional<Candidate> bothApart(Candidate first, Candidate second, const PrepareArgs& args,
                                    const KernelList& kernels) {
   Candidate both;
@@ -156,7 +157,8 @@ bool PairTuner::offer(const Bench& bench, const ChosenSteps& chosen, const Conve
       both.src[0] = *read;
       both.candidate = static_cast<std::int32_t>(c);
       both.joined = Joined::kWithReader;
-      // Both ways ran interleaved: what one takes less counts, not what each takes in this run. A pinned choice costs nothing.
+      // Both ways ran interleaved, so the difference between them counts, not what each takes in this run. A pinned
+      // choice costs nothing.
       const double gain =
           static_cast<double>(apart.elapsed_ns) - static_cast<double>(joined.elapsed_ns) / (1 - bench.least_gain);
       both.cost_ns = apart.reason.empty() ? std::max(0.0, apart_ns - gain) : 0;

@@ -1,5 +1,5 @@
-// Two convolutions as one step (plan_pointwise_depthwise.h): measured against the two steps that were chosen for them. Private to the
-// tuner.
+// PairTuner: measures two convolutions as one step (plan_pointwise_depthwise.h) against the two steps that were chosen
+// for them. Private to the tuner.
 #pragma once
 
 #include <functional>
@@ -21,15 +21,15 @@ class PairTuner {
     const TuningKey& key;
     std::int32_t effort;
     double tolerance;
-    double least_gain;  // of the time of both steps
+    double least_gain;  // fraction of the time of both steps
     BenchLimits limits;
-    std::function<const TuningEntry*(std::size_t step)> entryOf;  // what was measured of a step; may be null
+    std::function<const TuningEntry*(std::size_t step)> entryOf;  // the measurements of a step; may return null
   };
 
   PairTuner(const PlanSpec& spec, const std::vector<TracedStep>& steps);
 
   // Measures pairs that the store does not know, and adds the kernels that compute both steps, within the tolerance, to
-  // the alternatives of each pair. True if there is any.
+  // the alternatives of each pair. True if it added any.
   bool offer(const Bench& bench, const ChosenSteps& chosen, const ConversionCost& conversion,
              std::vector<std::vector<StepAlternative>>* alternatives);
 
@@ -46,7 +46,7 @@ class PairTuner {
  private:
   struct Pair {
     std::size_t first = 0, second = 0;  // steps of the trace
-    PrepareArgs args;                   // of both as one
+    PrepareArgs args;                   // arguments of both as one step
   };
 
   TuningEntry measure(const Bench& bench, const Pair& pair, const TuningCandidate& first,

@@ -3,9 +3,9 @@
 // and sum per query (Milakov & Gimelshein, arXiv:1805.02867; Dao et al., FlashAttention, arXiv:2205.14135).
 //
 // Keys are the lanes of vectors: a head's keys are packed once (VNNI-2) in pairs along depth, its values in pairs of
-// keys, and rows of queries are read as scalars. A row of scores becomes a row of bf16 weights in its own place. Sources
-// may be f32 or bf16, which are rounded while they are packed. Few queries go one by one in FP32: reading keys and
-// values is all their cost.
+// keys, and rows of queries are read as scalars. A row of scores becomes a row of bf16 weights in its own place.
+// Sources may be f32 or bf16, which are rounded while they are packed. Few queries go one by one in FP32: reading keys
+// and values is all their cost.
 //
 // Taken where a source is bf16 or the spec says products=bf16. Declines: dtype, empty, layout, post-ops, precision.
 #define HWY_TARGET_INCLUDE "kernels/attention/attention_bf16.cpp"

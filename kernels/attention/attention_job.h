@@ -28,11 +28,11 @@ struct AttentionJob {
   float scale = 1;
   DType q_type = DType::kF32, k_type = DType::kF32, v_type = DType::kF32;
   DType y_type = DType::kF32;        // f32, bf16, u8 or s8
-  float y_factor = 1, y_offset = 0;  // what bytes of the result are: factor · value + offset, rounded
+  float y_factor = 1, y_offset = 0;  // bytes of the result: factor · value + offset, rounded
 
   std::int64_t query_vectors = 1;  // number of vectors of queries
-  std::int64_t lone_queries = 0;   // the last queries, computed one by one: one more part behind the blocks
-  std::int64_t blocks = 1;         // parts that the others are cut into, of nearly equal size
+  std::int64_t lone_queries = 0;   // the last queries, computed one by one as one more part after the blocks
+  std::int64_t blocks = 1;         // nearly equal parts that the other queries are cut into
   std::int64_t block_rows = 1;     // queries in the largest of these parts, where they are not whole vectors
   std::int64_t key_block = 1;      // keys at once
 };
@@ -46,12 +46,13 @@ struct AttentionOperands {
 // The operands of head `head` alone.
 AttentionOperands operandsOfHead(const AttentionJob& job, const AttentionOperands& all, std::int64_t head);
 
-// Few queries whose rows lie side by side are computed one by one: a vector of queries, or a row of tiles, costs the
-// same with one query as with all. attendsRowByRow: true if all queries are; loneQueries: how many of the last ones are
-// where vectors have `lanes` lanes.
+// Few queries whose rows lie side by side are computed one by one, as a vector of queries, or a row of tiles, costs the
+// same with one query as with all. attendsRowByRow: true if all queries are computed so; loneQueries: how many of the
+// last ones are, where vectors have `lanes` lanes.
 bool attendsRowByRow(const AttentionJob& job);
 std::int64_t loneQueries(const AttentionJob& job, std::int64_t lanes);
-std::int64_t attentionRowFloats(const AttentionJob& job);  // scratch of that
+// Floats of scratch memory for computing one query at a time.
+std::int64_t attentionRowFloats(const AttentionJob& job);
 
 // Memory of one thread that attends by blocks in VNNI-2 packing (attention_bf16.cpp), in units of 32 bits. Sizes are
 // rounded up to whole vectors of any machine.

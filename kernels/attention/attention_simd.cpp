@@ -243,7 +243,8 @@ void runRows(const AttentionJob& job, const AttentionOperands& all, std::int64_t
   attendRows<float, float, float>(job, all, begin, end, scratch);
 }
 
-// Sets the lone queries and the vectors of queries of `job`. most: vectors of one block at most on this instruction set.
+// Sets the lone queries and the vectors of queries of `job`. most: vectors of one block at most on this instruction
+// set.
 void planBlocks(AttentionJob* job, std::int64_t* most) {
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
   job->lone_queries = loneQueries(*job, lanes);

@@ -24,7 +24,7 @@ using U32 = hn::RebindToUnsigned<F32>;
 using VU = hn::Vec<U32>;
 using Half = hn::Rebind<std::uint16_t, F32>;
 
-// --- products ----------------------------------------------------------------------------------------------------------
+// --- products --------------------------------------------------------------------------------------------------------
 
 // A vector of pairs as a multiplication wants it.
 template <bool kNative>
@@ -59,8 +59,8 @@ HWY_INLINE VF addVnni2Products(const Vnni2Operand<kNative>& a, const Vnni2Operan
   }
 }
 
-// c[r][column] = factor · Σ_step a[r][step]·b[step][column], + c[r][column] · row_factor[r] where that is given. a: rows
-// of pairs, `a_stride` pairs apart; b: steps rows of whole vectors of pairs.
+// c[r][column] = factor · Σ_step a[r][step]·b[step][column], + c[r][column] · row_factor[r] where that is given. a:
+// rows of pairs, `a_stride` pairs apart; b: steps rows of whole vectors of pairs.
 struct Vnni2Tile {
   const std::uint32_t* a = nullptr;
   std::int64_t a_stride = 0, steps = 0;
@@ -119,7 +119,7 @@ void multiplyVnni2(const Vnni2Tile& t) {
   }
 }
 
-// --- packing -----------------------------------------------------------------------------------------------------------
+// --- packing ---------------------------------------------------------------------------------------------------------
 
 HWY_INLINE VU halvesOf(const std::uint16_t* from) { return hn::PromoteTo(U32(), hn::LoadU(Half(), from)); }
 // Rounded to nearest even; NaN stays NaN.
@@ -133,7 +133,7 @@ HWY_INLINE VU halvesOf(const float* from) { return halvesOf(hn::LoadU(F32(), fro
 HWY_INLINE std::uint32_t halfOf(std::uint16_t bits) { return bits; }
 HWY_INLINE std::uint32_t halfOf(float value) { return floatToBf16(value); }
 
-// `count` numbers as pairs, the last one filled with 0.
+// Packs `count` numbers as pairs; a number that is left alone is paired with 0.
 template <class T>
 inline void packRowVnni2(const T* from, std::int64_t stride, std::int64_t count, std::uint32_t* to) {
   auto* const halves = reinterpret_cast<std::uint16_t*>(to);
@@ -224,7 +224,7 @@ inline void packValuesVnni2(const T* v, const MatrixStrides& strides, std::int64
   }
 }
 
-// --- exponentials ------------------------------------------------------------------------------------------------------
+// --- exponentials ----------------------------------------------------------------------------------------------------
 
 // 2^t for t ≤ 0, 0 below -126.5, off by 3e-6 of its size; keeps NaN. The polynomial was fitted to the relative error by
 // reweighted least squares.

@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// `count` elements; `from` and `to` do not overlap.
+// Upconverts `count` elements; `from` and `to` do not overlap.
 HWY_INLINE void upconvertBf16(const std::uint16_t* from, float* to, std::size_t count) {
   const hn::ScalableTag<float> d;
   const hn::RebindToUnsigned<decltype(d)> du32;

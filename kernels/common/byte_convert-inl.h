@@ -28,7 +28,7 @@ HWY_INLINE hn::Vec<D> loadBytes(D d, const T* from) {
   return hn::ConvertTo(d, hn::PromoteTo(di32, hn::LoadU(bytes, from)));
 }
 
-// v within [-2^22, 2^22]: adding 1.5·2^23 leaves the rounded integer in the low bits.
+// Rounds v within [-2^22, 2^22]: adding 1.5·2^23 leaves the rounded integer in the low bits.
 template <class D>
 HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> roundedBits(D d, hn::Vec<D> v) {
   return hn::BitCast(hn::RebindToUnsigned<D>(), hn::Add(v, hn::Set(d, 12582912.0f)));
@@ -41,7 +41,7 @@ HWY_INLINE void storeRounded(D d, hn::Vec<D> v, T* to) {
   hn::StoreU(hn::TruncateTo(bytes, roundedBits(d, v)), bytes, reinterpret_cast<std::uint8_t*>(to));
 }
 
-// Max returns its second argument when one is NaN, so NaN becomes the lowest byte.
+// Clamps to the range of T. Max returns its second argument when one is NaN, so NaN becomes the lowest byte.
 template <class T, class D>
 HWY_INLINE hn::Vec<D> saturated(D d, hn::Vec<D> v) {
   constexpr float kLow = sizeof(T) == 1 && T(-1) < T(0) ? -128.0f : 0.0f;

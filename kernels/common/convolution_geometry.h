@@ -16,7 +16,7 @@ struct ConvolutionGeometry {
   Ints stride, dilation, padding_begin, padding_end;  // dilation as oneDNN counts: 0 is dense
 };
 
-// `name`'s list for `spatial` dimensions; a missing list is all `otherwise`, a list of one counts for all.
+// The list attribute `name` for `spatial` dimensions; if missing, all are `otherwise`; a single value holds for all.
 inline Ints spatialInts(const OpSpec& spec, const char* name, int spatial, std::int64_t otherwise) {
   const std::vector<std::int64_t> list = spec.ints(name);
   if (list.empty()) return Ints(spatial, otherwise);
@@ -24,7 +24,7 @@ inline Ints spatialInts(const OpSpec& spec, const char* name, int spatial, std::
   return Ints(list.begin(), list.end());
 }
 
-// padding_end defaults to padding. oneDNN counts dilation from 0.
+// The geometry of a convolution as oneDNN counts it, where dilation begins at 0; padding_end defaults to padding.
 inline ConvolutionGeometry convolutionGeometry(const OpSpec& spec, int spatial) {
   ConvolutionGeometry g;
   g.stride = spatialInts(spec, "stride", spatial, 1);

@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// `count` elements; `from` and `to` do not overlap.
+// Upconverts `count` elements; `from` and `to` do not overlap.
 inline void upconvertF16(const std::uint16_t* from, float* to, std::size_t count) {
   std::size_t i = 0;
 #if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)

@@ -1,6 +1,6 @@
-// IEEE 754 binary16 as bits. Conversion to it rounds to nearest even; from 65520 on it gives infinity. Subnormal numbers
-// are exact also where the CPU flushes those of f32 to zero. NaN becomes a quiet one with the upper bits of its payload,
-// as F16C gives.
+// IEEE 754 binary16 as bits. Conversion to it rounds to nearest even; from 65520 on it gives infinity. Subnormal
+// numbers are exact also where the CPU flushes those of f32 to zero. NaN becomes a quiet one with the upper bits of its
+// payload, as F16C gives.
 #pragma once
 
 #include <cstdint>

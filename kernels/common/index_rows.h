@@ -1,4 +1,4 @@
-// Reading indices of either width, and what stands for a row that does not exist.
+// Reads indices of either width, and fills rows whose index is out of range: NaN for FP32, zeros for other types.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the makers of kernels take that compute with oneDNN or run a part of their work by other kernels.
+// KernelParts: what makers get for kernels that compute with oneDNN, or run a part of their work by other kernels.
 #pragma once
 
 #include "core/op/kernel.h"

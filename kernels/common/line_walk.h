@@ -10,7 +10,7 @@ struct LineWalk {
   int axis = 0;
   std::int64_t size = 0;   // values of a line
   std::int64_t inner = 1;  // lines side by side, and the distance of a line's values
-  std::int64_t lines = 0;  // all of them
+  std::int64_t lines = 0;  // number of all lines
 
   // Offset of line `line` in a tensor whose lines have `length` values.
   std::int64_t begin(std::int64_t line, std::int64_t length) const {

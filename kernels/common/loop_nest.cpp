@@ -9,7 +9,8 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-// Strides of `tensor` (already of the leader's rank) over the leader's loops in logical order, block loop last.
+// Sets the strides of `tensor` (already of the leader's rank) over the leader's loops in logical order, block loop
+// last; false if its block does not fit the leader's.
 bool stridesAlong(const TensorDesc& leader, const TensorDesc& tensor, Ints* strides) {
   const std::int32_t block = leader.block;
   strides->clear();

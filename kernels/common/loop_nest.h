@@ -24,14 +24,14 @@ struct LoopNest {
 // cannot be walked along it: it has another block, or is plain over channels that do not fill the blocks.
 bool makeLoopNest(const std::vector<TensorDesc>& tensors, LoopNest* nest);
 
-// The same tensor with axes of size 1 in front up to `rank`.
+// The tensor with axes of size 1 in front up to `rank`.
 TensorDesc alignRank(const TensorDesc& desc, int rank);
 
 // True if the tensor is dense and in one of the layouts that kernels write: row-major, channels-last or
 // channel-blocked.
 bool isDenseLayout(const TensorDesc& desc);
 
-// `dims` laid out as `like`, which isDenseLayout.
+// The description of `dims` in the layout of `like`, for which isDenseLayout() must hold.
 TensorDesc laidOutLike(const TensorDesc& like, DType dtype, const Dims& dims);
 
 }  // namespace ipex_studio

@@ -12,7 +12,8 @@ inline std::int64_t rowsOf(const Dims& dims) {
   return rows;
 }
 
-// x seen as [rows, columns] where its strides allow; row-major otherwise (the plan then copies). rank >= 1.
+// x, of rank >= 1, as a matrix of [rows, columns] where its strides allow that; row-major otherwise, so that the plan
+// copies it.
 inline TensorDesc asMatrix(const TensorDesc& x, bool* as_given) {
   const int last = x.dims.rank - 1;
   TensorDesc matrix = contiguousDesc(x.dtype, Dims{rowsOf(x.dims), x.dims[last]});

@@ -14,7 +14,7 @@ namespace ipex_studio {
 
 // Scalar operations (loads, arithmetic) that are worth waking another thread for: about 10 µs of one core.
 #if defined(IPEX_STUDIO_STD_THREADS)
-constexpr std::int64_t kParallelGrainOps = 64;  // so that the small sizes of tests are shared, too
+constexpr std::int64_t kParallelGrainOps = 64;  // small, so that threads share the small sizes of tests, too
 #else
 constexpr std::int64_t kParallelGrainOps = 32768;
 #endif
@@ -28,7 +28,7 @@ inline std::int64_t grainFor(std::int64_t ops_per_item) {
 // least `grain` items. thread < threads. Runs in the caller when one thread is enough or when already inside a
 // parallel region. fn must not throw.
 #if defined(IPEX_STUDIO_STD_THREADS)
-// For the thread sanitizer, which cannot see how libgomp's threads wait for each other.
+// The version for the thread sanitizer, which cannot see how libgomp's threads wait for each other.
 template <typename Fn>
 void parallelFor(std::int64_t count, std::int64_t grain, std::int32_t threads, const Fn& fn) {
   if (count <= 0) return;
@@ -69,7 +69,8 @@ void parallelFor(std::int64_t count, std::int64_t grain, std::int32_t threads, c
 }
 #endif
 
-// While it lives, omp_get_max_threads() of this thread is `threads`: oneDNN plans its work for that number.
+// Makes omp_get_max_threads() of this thread return `threads` for as long as it lives: oneDNN plans its work for that
+// number.
 class ThreadCountScope {
  public:
   explicit ThreadCountScope(std::int32_t threads) : before_(omp_get_max_threads()) { set(threads); }

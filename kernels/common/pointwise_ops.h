@@ -8,8 +8,8 @@
 
 namespace ipex_studio {
 
-// Rows of `count` values; strides in values. out[i] = op(in[i]), or op(in[i], other[i]) of binary operations; out may be
-// in or other.
+// Rows of `count` values; strides in values. out[i] = op(in[i]), or op(in[i], other[i]) of binary operations; out may
+// be in or other.
 struct PointwiseRows {
   const float* in = nullptr;
   std::ptrdiff_t in_stride = 0;

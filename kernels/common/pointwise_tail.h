@@ -22,7 +22,7 @@ class PointwiseTail {
   std::unique_ptr<ExecState> newState() const;
   // The memory that the product is written to.
   float* product(void* dst, void* scratch) const { return static_cast<float*>(empty() ? dst : scratch); }
-  // `state` comes from newState(); `src`, `dst` and `scratch` are those of the whole operation.
+  // Runs the chain. `state` comes from newState(); `src`, `dst` and `scratch` are those of the whole operation.
   void execute(ExecState* state, const void* const* src, void* const* dst, void* scratch) const;
 
  private:

@@ -9,8 +9,8 @@
 
 namespace ipex_studio {
 
-// For each place of the result along one axis: the source places [first, last) in steps, none where first >= last, and
-// its part of an average's divisor.
+// The windows of one axis: for each place of the result the source places [first, last) in steps, none where first >=
+// last, and its part of an average's divisor.
 struct AxisWindows {
   std::vector<std::int64_t> first, last, counted;
   std::int64_t step = 1;

@@ -1,4 +1,4 @@
-// What the plain versions of all operations share: they compute in double precision, are what tests compare with, and
+// Shared by the plain versions of all operations, which compute in double precision, are what tests compare with, and
 // run where no other kernel can. Each is a RefFunction in a …_ref.cpp with a row in kernels/kernel_list.cpp, and works
 // on dense row-major copies of its operands, so any layout and dtype is read through one index helper.
 #pragma once
@@ -42,10 +42,10 @@ void forEachIndex(const Dims& dims, const Fn& fn) {
   }
 }
 
-// `name`'s list for `spatial` dimensions; a missing list is all `otherwise`.
+// The list attribute `name` for `spatial` dimensions; if missing, all are `otherwise`.
 std::vector<std::int64_t> refSpatial(const OpSpec& spec, const char* name, int spatial, std::int64_t otherwise);
 
-// `at` in a tensor that broadcasts to at's rank.
+// The index in a tensor of `dims`, which broadcasts to at's rank, for index `at` of the result.
 Dims broadcastIndex(const Dims& at, const Dims& dims);
 
 double refPostOp(const PostOp& op, double value, double operand);
@@ -53,8 +53,8 @@ double refPostOp(const PostOp& op, double value, double operand);
 // The plain convolution, which other plain versions build on.
 void refConvolution(const RefCall& call);
 
-// The kernel of `kind` that takes anything: reads the operands as doubles, calls `function`, applies the post-operations
-// and writes the results.
+// The kernel of `kind` that takes anything: reads the operands as doubles, calls `function`, applies the
+// post-operations and writes the results.
 std::unique_ptr<Kernel> makeReference(OpKind kind, RefFunction function);
 
 }  // namespace ipex_studio

@@ -1,5 +1,5 @@
-// The reference kernel of each kind: reads operands of any layout as doubles, calls the kind's plain version, applies the
-// post-operations and writes the results.
+// The reference kernel of each kind: reads operands of any layout as doubles, calls the kind's plain version, applies
+// the post-operations and writes the results.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -1,6 +1,6 @@
 // The chain of a product of integers as kernels compute it: the scales of weights, the bias, and the operations after
 // them up to the first one that does not commute become one multiplication and addition per channel, one operand of the
-// result's size and a clamp. relu|linear(a,b) needs no more than mul(0)|add(1) alone does.
+// result's size and a clamp. relu|linear(a,b) costs no more than mul(0)|add(1) alone.
 #pragma once
 
 #include <limits>
@@ -12,8 +12,8 @@ namespace ipex_studio {
 
 enum class IntegerActivation { kNone, kHardSwish, kSilu, kGeluErf, kGeluTanh };
 
-// v = sum · scale + offset, + factor · operand, then activation(v) · activated_scale + activated_offset if there is one,
-// clamped, then the tail.
+// A folded chain: v = sum · scale + offset, plus factor · operand, then activation(v) · activated_scale +
+// activated_offset if there is an activation, clamped, then the tail.
 struct Requantization {
   std::vector<float> scale, offset;  // one per channel of the result
   int addend = -1;                   // post operand of the result's size; -1: none
@@ -35,7 +35,7 @@ struct Requantization {
 // in the tail.
 Requantization foldChain(const PrepareArgs& args, int first_operand, int channel_axis, bool takes_all = false);
 
-// Drops clamps that the result's type makes anyway: u8 and s8 saturate.
+// Drops clamps that the result's type makes unnecessary: u8 and s8 saturate.
 void saturate(DType dtype, Requantization* chain);
 
 // The largest |w| of constant s8 weights.

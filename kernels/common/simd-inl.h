@@ -1,4 +1,4 @@
-// What all SIMD files begin with. Highway compiles such a file once per instruction set by including it again:
+// The beginning of all SIMD files. Highway compiles such a file once per instruction set by including it again:
 //
 //   #define HWY_TARGET_INCLUDE "kernels/<room>/<file>.cpp"
 //   #include "kernels/common/simd-inl.h"
@@ -10,11 +10,11 @@
 #ifndef IPEX_KERNELS_SIMD_TARGETS
 #define IPEX_KERNELS_SIMD_TARGETS
 
-// SSSE3 machines without SSE4 are not worth a fourth copy of every kernel.
+// Machines with SSSE3 but without SSE4 are too few for a fourth copy of every kernel.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3)
 
 #include <hwy/foreach_target.h>
-// foreach_target.h comes first.
+// Highway requires foreach_target.h before this header.
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 

@@ -143,7 +143,7 @@ HWY_INLINE V sigmoidV(D d, V x) {
   return one[0];
 }
 
-// x / (1 + e^-x)
+// silu: x / (1 + e^-x).
 template <int kCount, class D, class V = hn::Vec<D>>
 HWY_INLINE void silus(D d, V (&x)[kCount]) {
   V gate[kCount];
@@ -253,7 +253,7 @@ HWY_INLINE V geluTanhV(D d, V x) {
   return hn::MulAdd(half, tanhV(d, inner), half);
 }
 
-// x · tanh(log(1 + e^x)) = x · n / (n + 2), n = e^x (e^x + 2).
+// mish: x · tanh(log(1 + e^x)) = x · n / (n + 2), n = e^x (e^x + 2).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V mishV(D d, V x) {
   const V two = hn::Set(d, 2.0f);
@@ -263,7 +263,7 @@ HWY_INLINE V mishV(D d, V x) {
   return hn::IfThenElse(hn::Gt(x, hn::Set(d, 20.0f)), x, y);
 }
 
-// log(1 + e^(beta·x)) / beta; x itself beyond the threshold.
+// softplus: log(1 + e^(beta·x)) / beta; x itself beyond the threshold.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V softplusV(D d, V x, float beta, float threshold) {
   const V z = hn::Mul(x, hn::Set(d, beta));

@@ -1,5 +1,5 @@
-// Casts between any two dtypes in the layout of the source, as torch rounds: towards zero to integers, to nearest even to
-// bf16 and f16, "not zero" to bool. From and to f16 by way of f32, which holds all its values.
+// Casts between any two dtypes in the layout of the source, as torch rounds: towards zero to integers, to nearest even
+// to bf16 and f16, "not zero" to bool. From and to f16 by way of f32, which holds all its values.
 //
 // Declines: dtype, post-ops, layout (gaps).
 #include <algorithm>

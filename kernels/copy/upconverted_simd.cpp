@@ -1,5 +1,6 @@
-// Operations on u8 and s8 by the kernel for FP32: the integers are upconverted, computed with, and rounded back where the
-// result has 8 bits. For operations that a network does few of (global pools, uneven windows, enlarged images, borders).
+// Operations on u8 and s8 by the kernel for FP32: the integers are upconverted, computed with, and rounded back where
+// the result has 8 bits. For operations that a network does few of (global pools, uneven windows, enlarged images,
+// borders).
 //
 // Declines: dtype (not one source of u8 or s8), post-ops, and what the kernel for FP32 declines.
 #define HWY_TARGET_INCLUDE "kernels/copy/upconverted_simd.cpp"

@@ -72,7 +72,7 @@ struct DepthwisePlace {
   std::int64_t image = 0, pixel = 0, channel = 0;
 };
 
-// `count` strips side by side.
+// Code that computes `count` strips side by side.
 using DepthwiseStripRun = void (*)(const DepthwiseJob& job, const DepthwiseCall& call, DepthwiseStrip strip,
                                    DepthwisePlace place, std::int64_t count);
 

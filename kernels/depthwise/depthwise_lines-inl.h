@@ -1,5 +1,5 @@
-// Depthwise convolutions line by line, once per Highway target: the lines that windows reach lie in a ring of as many as
-// a window is high, with their padding, densely and for one vector of channels. `Lines` makes them:
+// Depthwise convolutions line by line, once per Highway target: the lines that windows reach lie in a ring of as many
+// as a window is high, with their padding, densely and for one vector of channels. `Lines` makes them:
 //
 //   template <class D>
 //   void make(const DepthwisePlace& place, std::int64_t line, std::int64_t begin, std::int64_t end, float* to)

@@ -1,4 +1,5 @@
-// The innermost part of depthwise convolutions: sums of neighbouring pixels for one vector of channels over copied lines.
+// The innermost part of depthwise convolutions: sums of neighbouring pixels for one vector of channels over copied
+// lines.
 #define HWY_TARGET_INCLUDE "kernels/depthwise/depthwise_strip.cpp"
 #include "kernels/common/simd-inl.h"
 
@@ -70,7 +71,7 @@ void runTail(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t im
   }
 }
 
-// `count` strips of kPixels each, side by side.
+// Computes `count` strips of kPixels each, side by side.
 template <int kPixels, int kTaps, int kStride, class D>
 void runStrips(const DepthwiseJob& job, const DepthwiseCall& call, DepthwiseStrip strip, DepthwisePlace place,
                std::int64_t count) {

@@ -22,7 +22,7 @@ namespace ipex_studio::HWY_NAMESPACE {
 // Pixels whose sums for one vector of channels stay in registers.
 constexpr int kExpandPixels = HWY_TARGET <= HWY_AVX3 ? 14 : 12;
 
-// `count` strips of kPixels neighbouring pixels: products with one vector of channels, bias and activation.
+// Computes `count` strips of kPixels neighbouring pixels: products with one vector of channels, bias and activation.
 template <int kPixels, class D>
 void expandStrips(const PointwiseDepthwiseJob& job, const float* x, const float* weights, const float* bias,
                   std::int64_t count, float* to) {

@@ -18,7 +18,7 @@ namespace ipex_studio::HWY_NAMESPACE {
 // Accumulators must fit the registers: 32 with AVX-512, otherwise 16.
 constexpr int streamsFor(int rows) { return rows <= 2 || HWY_TARGET <= HWY_AVX3 ? 4 : 2; }
 
-// kRows rows of x times kStreams rows of w that lie `distance` rows apart; the results lie as far apart.
+// Computes kRows rows of x times kStreams rows of w that lie `distance` rows apart; the results lie as far apart.
 template <int kRows, int kStreams>
 HWY_INLINE void multiply(const GemvJob& job, const float* x, const float* w, const float* bias, float* y,
                          std::int64_t distance) {
@@ -141,7 +141,7 @@ class GemvKernel : public Kernel {
     return dense_rows ? Verdict::yes() : Verdict::no("weights-layout");
   }
 
-  // `x`: the layout in which x is read, `x_stride` from row to row.
+  // Makes the operation. `x`: the layout in which x is read, `x_stride` from row to row.
   std::unique_ptr<PreparedOp> build(const PrepareArgs& args, const TensorDesc& x, std::int64_t x_stride,
                                     std::string* reason) const {
     const TensorDesc& w = args.src[kWeights];

@@ -1,5 +1,5 @@
-// y = x·wᵀ of FP32 rows and WOQ weights that are numbers, of 8 bits or in groups of 8 or 4 with a scale each: they are
-// upconverted once, while the operation is prepared, then the kernel for FP32 does it. For many rows, where multiplying
+// y = x·wᵀ of FP32 rows and WOQ weights of plain numbers (8 bits, or groups of 8 or 4 bits with a scale each) by the
+// kernel for FP32: the weights are upconverted once, while the operation is prepared. For many rows, where multiplying
 // costs more than reading weights: the plan keeps them in FP32, the model's file does not.
 //
 // Declines: dtype (not these), dynamic, weights-not-constant, few-rows (groups: linear_woq_simd.cpp reads less),

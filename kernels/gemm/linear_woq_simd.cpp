@@ -1,11 +1,11 @@
 // y = x·wᵀ of FP32 or BF16 rows and weights of 8 or 4 bits, with a scale per group of them or per channel in the chain
 // (core/op/woq_weights.h). A few rows read each weight once, straight from the model's own memory, and upconvert it in
 // registers: such a product is bound by reading the weights, which are a quarter or an eighth of those in FP32. Of many
-// rows each thread upconverts some channels at a time into a tile that its cache holds, so no copy in FP32 is kept. w is
-// read as a few long streams, as in gemv_simd.cpp. Sums are in FP32. Post-operations follow as one pointwise pass.
+// rows each thread upconverts some channels at a time into a tile that its cache holds, so no copy in FP32 is kept. w
+// is read as a few long streams, as in gemv_simd.cpp. Sums are in FP32. Post-operations follow as one pointwise pass.
 //
-// Declines: dtype, dynamic, empty, weights-layout, rows (many, of constant weights: upconverted once and for all they are
-// multiplied faster, linear_upconverted_weights.cpp), and what the pointwise kernel declines.
+// Declines: dtype, dynamic, empty, weights-layout, rows (many, of constant weights: upconverted once and for all they
+// are multiplied faster, linear_upconverted_weights.cpp), and what the pointwise kernel declines.
 #define HWY_TARGET_INCLUDE "kernels/gemm/linear_woq_simd.cpp"
 #include "kernels/common/simd-inl.h"
 
@@ -77,8 +77,8 @@ struct WoqRow {
   }
 };
 
-// Calls use(stream, k, weights) for all weights of [begin, end) of each row, vector by vector. Groups begin at multiples
-// of kNibbleBlock.
+// Calls use(stream, k, weights) for all weights of [begin, end) of each row, vector by vector. Groups begin at
+// multiples of kNibbleBlock.
 template <WoqFormat kFormat, int kStreams, class Use>
 HWY_INLINE void forEachVector(const WoqRow<kFormat> (&rows)[kStreams], std::int64_t begin, std::int64_t end,
                               const Use& use) {
@@ -114,7 +114,8 @@ HWY_INLINE void forEachVector(const WoqRow<kFormat> (&rows)[kStreams], std::int6
   }
 }
 
-// Group after group: calls use(stream, k, weights) for all weights of kStreams rows of w that lie `distance` rows apart.
+// Calls use(stream, k, weights), group after group, for all weights of kStreams rows of w that lie `distance` rows
+// apart.
 template <WoqFormat kFormat, int kStreams, class Use>
 HWY_INLINE void walkRows(const WoqJob& job, const void* w, const float* scales, std::int64_t distance, const Use& use) {
   WoqRow<kFormat> rows[kStreams];
@@ -131,7 +132,7 @@ HWY_INLINE void walkRows(const WoqJob& job, const void* w, const float* scales, 
   }
 }
 
-// kRows rows of x times kStreams rows of w.
+// Computes kRows rows of x times kStreams rows of w.
 template <WoqFormat kFormat, int kRows, int kStreams>
 HWY_INLINE void multiplyWoq(const WoqJob& job, const float* x, const void* w, const float* scales, const float* bias,
                             float* y, std::int64_t distance) {
@@ -176,7 +177,7 @@ struct WoqColumns {
                                           call.y + r * job.columns + n, distance);
   }
 
-  // All rows of x in bundles of four, two, one. The weights of a later bundle are still in the first cache.
+  // Computes all rows of x in bundles of four, two, one. The weights of a later bundle are still in the first cache.
   template <int kStreams4, int kStreams2>
   HWY_INLINE void allRows(std::int64_t n, std::int64_t distance) const {
     std::int64_t r = 0;
@@ -283,7 +284,7 @@ class WoqOp final : public PreparedOp {
   Run run = nullptr;
   Copy copy = nullptr;
   bool copies = false;                                         // x into scratch memory
-  std::int64_t from_stride = 0;                                // of x as it is given
+  std::int64_t from_stride = 0;                                // row stride of x as it is given
   std::size_t tail_bytes = 0, copy_bytes = 0, tile_bytes = 0;  // of scratch memory, in this order; tiles one per thread
   std::int64_t grain = 1;                                      // columns
   std::int32_t threads = 1;

@@ -1,5 +1,5 @@
-// Matrix product with packed weights: every dense operation of ours (convolutions as products over gathered pixels,
-// linear layers) is one. C[m, n] = Σk A[m, k] · W[n, k] + bias[n], then post-operations while the tile lies in
+// Matrix products with packed weights, which all dense operations of ours are (convolutions as products over gathered
+// pixels, linear layers): C[m, n] = Σk A[m, k] · W[n, k] + bias[n], then post-operations while the tile lies in
 // registers or the first-level cache.
 //
 // Weights are packed into panels of a few vectors' width, each [K][width], zeros in columns that do not exist. Rows of
@@ -37,13 +37,13 @@ struct GemmTile {
   std::int64_t addend_stride = 0;
   float* c = nullptr;
   std::int64_t c_stride = 0;
-  const float* lines = nullptr;  // of the result, fetched meanwhile: c, or where c goes later
+  const float* lines = nullptr;  // lines of the result to prefetch meanwhile: c, or where c goes later
   std::int64_t lines_stride = 0;
   GemmActivation activation = GemmActivation::kClamp;
   float low = 0, high = 0;
 };
 
-// `width` columns of the result from `column` on, of which `columns` exist.
+// A panel: `width` columns of the result from `column` on, of which `columns` exist.
 struct GemmPanel {
   std::int64_t group = 0, column = 0;
   std::int32_t width = 0, columns = 0;
@@ -82,8 +82,8 @@ struct GemmJob {
   GemmRows rows;
   std::int64_t row_count = 0, columns = 0;  // columns of all groups
   std::vector<GemmPanel> panels;            // by group, then column
-  // Rows in blocks, blocks in planes: a block stays within one. Rows of a span are row_stride apart, spans of a block
-  // span_stride, groups group_stride; segments as in GemmTile.
+  // Rows are cut into blocks, each within one plane. Rows of a span are row_stride apart, spans of a block span_stride,
+  // groups group_stride; segments as in GemmTile.
   GemmSource source = GemmSource::kGather;
   float outside = 0;                      // the value of padding
   bool matrix = false;                    // all rows are row_stride apart, in place
@@ -93,7 +93,7 @@ struct GemmJob {
   std::vector<std::int64_t> offsets;
   std::int64_t length = 0;
   std::int64_t window_lines = 0, window_width = 0, pixel_stride = 0;  // kWindow: of one plane or channel plane
-  std::int64_t row_shares = 1, column_shares = 1;                     // tasks: their product
+  std::int64_t row_shares = 1, column_shares = 1;                     // number of tasks: their product
   // Post-operations: those that the tile computes in registers, then the rest of the chain.
   int addend = -1;  // index into operands
   GemmActivation activation = GemmActivation::kClamp;

@@ -38,7 +38,7 @@ HWY_INLINE void markInvalid(const EmbeddingBagJob& job, float* row) {
   fillInvalid(DType::kF32, row, job.width * static_cast<std::int64_t>(sizeof(float)));
 }
 
-// For each of the bags [begin, end) calls add(row, sum) for its rows, then finish(sum, rows). False if an index was out
+// Calls add(row, sum) for the rows of each of the bags [begin, end), then finish(sum, rows). False if an index was out
 // of range.
 template <class Add, class Finish>
 HWY_INLINE bool sumBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const void* table,

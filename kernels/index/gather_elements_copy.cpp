@@ -1,7 +1,7 @@
 // Elements picked along an axis by an index of their own each (aten::gather), and written to such places
 // (aten::scatter), any dtype, or added there (aten::scatter_add, aten::index_add), f32. An index that many neighbours
-// share, as an expanded one is, moves them as one run. An index out of range fails the run; what it picks is NaN (floats)
-// or zero until then, and it writes nothing.
+// share, as an expanded one is, moves them as one run. An index out of range fails the run; what it picks is NaN
+// (floats) or zero until then, and it writes nothing.
 //
 // Declines: dtype, post-ops.
 #include <cstring>

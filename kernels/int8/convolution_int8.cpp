@@ -1,6 +1,6 @@
 // Convolution of u8 or s8 images with s8 weights as a packed product of integers (int8_gemm.h): any strides, dilations,
-// paddings, groups and chain of post-operations. Reads and writes channels-last; images of few channels are read as they
-// come.
+// paddings, groups and chain of post-operations. Reads and writes channels-last; images of few channels are read as
+// they come.
 //
 // Declines: dtype, rank, empty, blocked-weights, weights-not-constant, depth, depthwise, post-ops (operands that
 // broadcast along some of the spatial axes only).

@@ -306,7 +306,8 @@ class DepthwiseInt8 final : public Kernel {
     job->quads = (job->kernel[1] + kVnni4Bytes - 1) / kVnni4Bytes;
   }
 
-  // The addend is read as vectors; an operand that cannot be read so stays with the tail.
+  // Describes the operands of the chain. False, so that the kernel declines, if an operand broadcasts along one of the
+  // spatial axes only, or if the addend is bf16, which the code for addends does not read.
   static bool planChain(const PrepareArgs& args, const TensorDesc& dst, Int8DepthwiseOp* op) {
     Int8DepthwiseJob& job = op->job;
     if (!describeOperands(args, dst, &op->src, &job.operands)) return false;

@@ -260,7 +260,7 @@ void runInt8Gemm(const Int8GemmJob& int8, const Int8GemmCall& call, float* scrat
       const std::int64_t tiles = (span_rows + kind->max_rows - 1) / kind->max_rows;
       // Tiles that write their result in place need no work between them, so all tiles of one size are one call.
       const bool joined = int8.quantized && panel.columns == panel.width;
-      const std::int64_t size = span_rows / tiles, larger = span_rows % tiles;  // so many tiles have one row more
+      const std::int64_t size = span_rows / tiles, larger = span_rows % tiles;  // `larger` tiles have one row more
       for (std::int64_t done = 0; done < count; done += span_rows, span += job.span_stride) {
         std::int64_t begin = 0, repeats = 1;
         for (std::int64_t t = 0; t < tiles; t += repeats) {

@@ -1,8 +1,8 @@
-// Products of u8 or s8 by s8 weights as a packed matrix product (packed_gemm.h) in VNNI-4 packing: quads, which are four
-// bytes side by side in 32 bits, take the place of floats, so that rows are planned, copied and gathered by the same
-// code. Sums are exact in 32 bits on every instruction set: by vpdpbusd where there is VNNI, else by widening to 16 bits
-// (vpmaddubsw would saturate). The sum of (x - zero)·w is the sum of x·w from -zero·Σw on; signed bytes become unsigned
-// by flipping their highest bit while they are copied.
+// Products of u8 or s8 by s8 weights as a packed matrix product (packed_gemm.h) in VNNI-4 packing: quads, which are
+// four bytes side by side in 32 bits, take the place of floats, so that rows are planned, copied and gathered by the
+// same code. Sums are exact in 32 bits on every instruction set: by vpdpbusd where there is VNNI, else by widening to
+// 16 bits (vpmaddubsw would saturate). The sum of (x - zero)·w is the sum of x·w that starts at -zero·Σw; signed bytes
+// become unsigned by flipping their highest bit while they are copied.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ struct Int8Tap {
   enum { kAll, kNotFirst, kNotLast } rows = kAll;
 };
 constexpr std::int64_t kMaxEdgeTaps = 25;
-constexpr int kMinTapRows = 7;  // lines are cut evenly into tiles of so many pixels at least
+constexpr int kMinTapRows = 7;  // least pixels of the tiles that lines are cut into evenly
 
-// Memory that is fetched line by line while tiles are summed; whether anything is left is looked at after each tile.
+// A range of memory that is prefetched line by line while tiles are summed; each tile checks done() at its end.
 constexpr std::int64_t kLineFloats = 16;
 struct FetchRange {
   const float *begin = nullptr, *end = nullptr;
@@ -57,11 +57,11 @@ struct Int8Tile {
   void* c = nullptr;
   DType c_type = DType::kF32;  // f32, bf16, u8 or s8
   std::int64_t c_stride = 0;
-  // For tiles that end quantized: the number of tiles of equal height, and the memory that they prefetch meanwhile: the
-  // next weights, then the memory after them.
+  // Tiles that end quantized: the number of tiles of equal height in one call, and the memory that they prefetch
+  // meanwhile: `ahead`, the next weights, then `after`.
   std::int64_t repeats = 1;
   FetchRange ahead, after;
-  // Instead of a, offsets and b, tap after tap.
+  // Taps that stand in the place of a, offsets and b, one after the other.
   const Int8Tap* taps = nullptr;
   std::int64_t tap_count = 0;
 };
@@ -119,9 +119,9 @@ struct Int8GemmJob {
   WindowBytes windows;
   RowRounding rounding;
   // quantized: tiles end as u8 in the registers, and panels of four vectors hold their columns in wideLane's order.
-  // clamped: the bounds are narrower than the type's own.
+  // clamped: the bounds are narrower than those of the type.
   bool quantized = false, clamped = false;
-  bool by_taps = false;  // padding is left out: rows are read in place, tap by tap, where there is an image
+  bool by_taps = false;  // true: rows are read in place, tap by tap, and taps in the padding are left out
   std::uint8_t lowest = 0, highest = 255;
   DType result = DType::kF32;
   Requantization chain;
@@ -147,7 +147,7 @@ struct Int8GemmCall {
   const float* weights = nullptr;
   const void* const* src = nullptr;
   void* dst = nullptr;
-  FetchRange next;  // what the next operation reads first
+  FetchRange next;  // memory that the next operation reads first
 };
 
 using Int8GemmRun = void (*)(const Int8GemmJob& job, const Int8GemmCall& call, float* scratch, std::int64_t task);
@@ -158,7 +158,7 @@ using WindowBytesRun = void (*)(const WindowBytes& windows, const void* x, float
 using Vnni4PaddingRun = void (*)(const Vnni4Padding& padding, const void* x, float* to, std::int64_t begin,
                                  std::int64_t end);
 
-// Code of one instruction set; by vpdpbusd or by widening.
+// The code of one instruction set, by vpdpbusd or by widening.
 struct Int8GemmCode {
   GemmTraits traits;
   Int8GemmRun run = nullptr;
@@ -178,8 +178,8 @@ bool mayUseVnni(const std::string& isa);
 // weights-not-constant, bias-not-constant, depth.
 Verdict takesPackedIntegers(const PrepareArgs& args);
 
-// Like makePackedGemm: `job` has gemm's rows in quads, row_count, columns and operands, and padding.
-// `channel_axis` of dst.
+// Makes the operation as makePackedGemm does: `job` has padding, and gemm's rows in quads, row_count, columns and
+// operands. `channel_axis`: of dst.
 std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob job, std::vector<TensorDesc> layouts,
                                          const TensorDesc& dst, int channel_axis);
 

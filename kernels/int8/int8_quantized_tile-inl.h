@@ -1,6 +1,6 @@
 // Tiles of products of integers by vpdpbusd that end as u8: sums are scaled, added to and packed into bytes in the
-// registers, four vectors at a time where a panel has as many. No lane is clamped before it is packed: who plans such
-// tiles knows that no value leaves 32 bits, and packing saturates.
+// registers, four vectors at a time where a panel has as many. No lane is clamped before it is packed, since packing
+// saturates and the plan of such tiles excludes values beyond 32 bits.
 #if defined(IPEX_KERNELS_INT8_QUANTIZED_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_INT8_QUANTIZED_TILE_INL_H
 #undef IPEX_KERNELS_INT8_QUANTIZED_TILE_INL_H

@@ -1,5 +1,5 @@
-// The innermost part of products of integers: kRows rows of quads times one panel, sums of 32 bits in registers over the
-// whole depth, then scale, offset, addend, clamp and the conversion to the result's type.
+// The innermost part of products of integers: kRows rows of quads times one panel, sums of 32 bits in registers over
+// the whole depth, then scale, offset, addend, clamp and the conversion to the result's type.
 #if defined(IPEX_KERNELS_INT8_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_INT8_TILE_INL_H
 #undef IPEX_KERNELS_INT8_TILE_INL_H
@@ -240,8 +240,8 @@ struct FetchNothing {
   void endTile() {}
 };
 
-// Adds `length` quads of rows [kFirst, kEnd) of a tile times as many lines of a panel, from `b` on; row kFirst begins at
-// `a`, rows are `stride` bytes apart. Sums lie in registers: full vectors of a row, then half a vector.
+// Adds `length` quads of rows [kFirst, kEnd) of a tile times as many lines of a panel, from `b` on; row kFirst begins
+// at `a`, rows are `stride` bytes apart. Sums lie in registers: full vectors of a row, then half a vector.
 template <int kRows, int kFull, int kHalf, bool kVnni, int kFirst, int kEnd, class Fetch,
           class D = hn::ScalableTag<std::int32_t>, class H = hn::Half<D>>
 HWY_INLINE void sumRun(const char* a, std::int64_t stride, std::int64_t length, const float* b,

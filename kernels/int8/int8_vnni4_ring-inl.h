@@ -1,5 +1,5 @@
-// The lines that windows of a depthwise convolution of integers reach, copied so that each place holds four neighbouring
-// taps.
+// The lines that windows of a depthwise convolution of integers reach, copied so that each place holds four
+// neighbouring taps.
 #if defined(IPEX_KERNELS_INT8_VNNI4_RING_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_INT8_VNNI4_RING_INL_H
 #undef IPEX_KERNELS_INT8_VNNI4_RING_INL_H

@@ -1,8 +1,8 @@
 // Matrix products of integers that the library does not take as they are, by its kernel on changed operands.
 //
-// matmul_onednn_flipped: u8 for the right operand becomes s8 by flipping the highest bit; its zero point moves along.
-// matmul_onednn_upconverted: both operands become FP32, less their zero points. For machines without VNNI; sums must fit
-// the 24 bits of FP32, so that they are exact.
+// matmul_onednn_flipped: a right operand of u8 becomes s8 by flipping the highest bit, and its zero point moves along.
+// matmul_onednn_upconverted: both operands become FP32, less their zero points. For machines without VNNI; sums must
+// fit the 24 bits of FP32, so that they are exact.
 //
 // Decline: device, dtype, post-ops, depth, and what the library's kernel declines.
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Layer norm, RMS norm and division by the length over trailing axes, with an added residual and optionally the sum as a
-// second result. Without a residual the rows of x may lie anywhere, such as those of one head among the others.
+// Layer norm, RMS norm and division by the length over trailing axes, with an added residual and optionally the sum as
+// a second result. Without a residual the rows of x may lie anywhere, such as those of one head among the others.
 //
 // Declines: dtype, post-ops, empty.
 #define HWY_TARGET_INCLUDE "kernels/norm/layer_norm_simd.cpp"

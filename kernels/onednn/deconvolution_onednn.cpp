@@ -52,7 +52,7 @@ class DeconvolutionOp final : public PreparedOp {
   }
 };
 
-// output_padding lengthens the far side, which for oneDNN is less padding there.
+// The geometry; output_padding lengthens the far side, which for oneDNN is less padding there.
 ConvolutionGeometry geometryOf(const OpSpec& spec, int spatial) {
   ConvolutionGeometry g = convolutionGeometry(spec, spatial);
   const Ints extra = spatialInts(spec, "output_padding", spatial, 0);

@@ -15,8 +15,8 @@ using onednn::Pd;
 
 constexpr int kLeft = 0, kRight = 1, kFirstProductPostOperand = 2;
 
-// Dims of size 1 get the stride a dense tensor would have, the extent of all axes behind them: oneDNN recognises layouts
-// by strides, and 3.7 reads a wrong one when a batch of 1 looks as if it lay inside of the matrices.
+// Dims of size 1 get the stride a dense tensor would have, the extent of all axes behind them: oneDNN recognises
+// layouts by strides, and 3.7 reads a wrong one when a batch of 1 looks as if it lay inside of the matrices.
 void normalizeUnitStrides(TensorDesc* desc) {
   std::int64_t extent = 1;
   for (int axis = desc->dims.rank - 1; axis >= 0; --axis) {

@@ -109,7 +109,8 @@ constexpr bool kScalesAreArguments = false;
 constexpr int kScalesArgument = 0;
 #endif
 
-// `dst_mask`, `weights_mask`: the axes of the result and of the weights along which channels lie.
+// Sets scales and zero points. `dst_mask`, `weights_mask`: the axes of the result and of the weights along which
+// channels lie.
 inline void setScales(const ProductScales& product, int dst_mask, int weights_mask, dnnl::primitive_attr* attr) {
   const bool single = product.scale.size() == 1;
 #if DNNL_VERSION_MAJOR >= 3
@@ -161,8 +162,8 @@ constexpr bool kAllowEmpty = true;
 
 }  // namespace detail
 
-// bias may be a zero descriptor. Winograd: 2.6 has it for AVX-512 and calls for it by itself from batch 4 on; 3.2 and
-// later have none.
+// The descriptor of a convolution; `bias` may be a zero descriptor. Winograd: 2.6 has it for AVX-512 and chooses it by
+// itself from batch 4 on; 3.2 and later do not have it.
 inline Pd convolutionPd(const dnnl::engine& engine, const Md& src, const Md& weights, const Md& bias, const Md& dst,
                         const ConvolutionGeometry& g, const dnnl::primitive_attr& attr,
                         dnnl::algorithm algorithm = dnnl::algorithm::convolution_auto) {
@@ -207,7 +208,8 @@ inline Pd matmulPd(const dnnl::engine& engine, const Md& src, const Md& weights,
   });
 }
 
-// x·wᵀ + b with rows of x side by side; one of the descriptors of src and weights may leave its layout to the library.
+// The descriptor of x·wᵀ + b with rows of x side by side; one of the descriptors of src and weights may leave its
+// layout to the library.
 inline Pd innerProductPd(const dnnl::engine& engine, const Md& src, const Md& weights, const Md& bias, const Md& dst,
                          const dnnl::primitive_attr& attr) {
   using Op = dnnl::inner_product_forward;
@@ -221,7 +223,7 @@ inline Pd innerProductPd(const dnnl::engine& engine, const Md& src, const Md& we
   });
 }
 
-// dilation as oneDNN counts: 0 is dense.
+// The descriptor of a pooling; dilation as oneDNN counts: 0 is dense.
 inline Pd poolingPd(const dnnl::engine& engine, dnnl::algorithm algorithm, const Md& src, const Md& dst,
                     const Ints& kernel, const ConvolutionGeometry& g, const dnnl::primitive_attr& attr) {
   return detail::orEmpty([&]() -> Pd {

@@ -1,6 +1,6 @@
 // Shared by all oneDNN-backed kernels: descriptors to and from oneDNN (onednn_descriptors.cpp), post-operations as
-// primitive attributes (onednn_post_ops.cpp), packed constants, and the PreparedOp that runs one primitive after reorders
-// of operands that are not constant (onednn_op.cpp).
+// primitive attributes (onednn_post_ops.cpp), packed constants, and the PreparedOp that runs one primitive after
+// reorders of operands that are not constant (onednn_op.cpp).
 #pragma once
 
 #include <memory>
@@ -22,9 +22,9 @@ bool typeToOnednn(DType dtype, dnnl::memory::data_type* type);
 // 0 on a dimension over 1, blocked tensors with gaps, rank 0.
 bool toMd(const TensorDesc& desc, Md* md);
 
-// Products that oneDNN computes: FP32 throughout, BF16 or FP16 operands and a result of their type or FP32, all with
-// sums in FP32 (of FP16 from 3.x on, where the CPU has it: else there is no primitive); u8 or s8 by s8 with sums in 32
-// bits and a result of 8 bits, FP32 or BF16.
+// True if oneDNN computes products of these types: FP32 throughout; BF16 or FP16 operands and a result of their type or
+// FP32, all with sums in FP32 (for FP16 from 3.x on, and only if the CPU has it; else there is no primitive); u8 or s8
+// by s8 with sums in 32 bits and a result of 8 bits, FP32 or BF16.
 bool isProduct(DType a, DType b, DType dst);
 
 // Stores `md` as a TensorDesc. False if its layout is none that a TensorDesc describes (double blocks of weights,
@@ -84,9 +84,9 @@ Verdict translatePostOps(const PostOpRequest& request, PostOps* result);
 // The request of a kernel whose primitive sees the result with its own dims.
 PostOpRequest requestFor(const PrepareArgs& args, int first_operand);
 
-// Post-operations of a product: those of integers are folded first (requantization.h); channels lie along `channel_axis`
-// of args.dst. `request` may see operands with other dims. Declines: post-ops, inexact (weights of more than 7 bits, or
-// signed sources, where the library would saturate sums).
+// Post-operations of a product: those of integers are folded first (requantization.h); channels lie along
+// `channel_axis` of args.dst. `request` may see operands with other dims. Declines: post-ops, inexact (weights of more
+// than 7 bits, or signed sources, where the library would saturate sums).
 Verdict translateProduct(const PrepareArgs& args, PostOpRequest request, int channel_axis, PostOps* result);
 
 dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops);

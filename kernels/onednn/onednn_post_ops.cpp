@@ -113,8 +113,8 @@ Verdict appendBinary(const PostOpRequest& request, const PostOp& op, PostOps* re
   return Verdict::yes();
 }
 
-// oneDNN 2.6 computes the second of two element-wise operations of one kind with the numbers of the first (seen with
-// linear, clip, relu and elu in every implementation).
+// True if two element-wise operations of one kind have different numbers: oneDNN 2.6 computes the second with the
+// numbers of the first (seen with linear, clip, relu and elu in every implementation).
 bool confusesConstants(const dnnl::post_ops& list) {
   std::vector<Eltwise> seen;
   for (int i = 0; i < list.len(); ++i) {
@@ -162,7 +162,7 @@ namespace {
 bool sameSize(DType a, DType b) { return elementBytes(a) == elementBytes(b); }
 
 // Appends the operand of the folded chain: the result accumulates into it where it dies, else it is added before the
-// factor.
+// factor. False if the library cannot express it.
 bool appendAddend(const PostOpRequest& request, Requantization* chain, PostOps* result) {
   const int k = chain->addend;
   const DType type = request.operand_types[k];

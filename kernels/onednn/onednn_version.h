@@ -5,14 +5,14 @@
 
 namespace ipex_studio {
 
-// "2.6.3", of the library that was loaded.
+// Version of the loaded library, such as "2.6.3".
 std::string onednnVersion();
 
-// The instruction sets it may generate code for, as its number for them: "oneDNN instructions 0x3ff".
+// The instruction sets that the library may generate code for, as its own number: "oneDNN instructions 0x3ff".
 std::string onednnInstructions();
 
-// oneDNN caches primitives for later equal requests, 1024 of them by default, each with its generated code. Lowers that
-// number to `primitives`; a number from the environment (ONEDNN_PRIMITIVE_CACHE_CAPACITY) stays.
+// Lowers the number of primitives that oneDNN caches for later equal requests, each with its generated code, from its
+// default of 1024; a number from the environment (ONEDNN_PRIMITIVE_CACHE_CAPACITY) stays.
 void limitPrimitiveCache(int primitives);
 
 }  // namespace ipex_studio

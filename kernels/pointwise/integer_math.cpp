@@ -1,6 +1,6 @@
 // Arithmetic on and comparisons of integers that broadcast, or of integers and a number: s64 results wrap around,
-// comparisons are bool. Operands are upconverted a piece at a time, so that one loop per operation is enough. A division
-// by zero fails the run.
+// comparisons are bool. Operands are upconverted a piece at a time, so that one loop per operation is enough. A
+// division by zero fails the run.
 //
 // Declines: dtype, post-ops, layout.
 #include <algorithm>

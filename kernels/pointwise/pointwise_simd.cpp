@@ -1,6 +1,6 @@
 // A chain of element-wise operations over broadcasting operands of f32, bf16, f16, u8 and s8 in one pass over memory:
-// casts, quantizing and dequantizing are such chains. Works in row-major, channels-last and channel-blocked layouts; the
-// operands' tiles go through the chain, in f32, while they lie in the first-level cache.
+// casts, quantizing and dequantizing are such chains. Works in row-major, channels-last and channel-blocked layouts;
+// the operands' tiles go through the chain, in f32, while they lie in the first-level cache.
 //
 // Declines: dtype, layout.
 #define HWY_TARGET_INCLUDE "kernels/pointwise/pointwise_simd.cpp"

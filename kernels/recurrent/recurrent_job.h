@@ -17,7 +17,7 @@ struct RecurrentJob {
 };
 
 struct RecurrentOperands {
-  const float* gates = nullptr;        // what the inputs give
+  const float* gates = nullptr;        // products of the inputs
   const float* weights = nullptr;      // [block][k][gate][lane]
   const float* h = nullptr;            // [rows, units]
   const float* hidden_bias = nullptr;  // [units]: GRU's new gate; may be null

@@ -1,8 +1,8 @@
-// The recurrent half of LSTM (Hochreiter & Schmidhuber 1997, with forget gates) and GRU (Cho et al., arXiv:1406.1078, the
-// form in which the reset gate scales the product): what depends on the inputs alone was one matrix product before.
-// Hidden units are the lanes of vectors. The weights of one block of units stand in the order in which they are read,
-// all gates of a unit together, so that a step goes through them once for up to four rows, from the second-level cache
-// where they fit, and the gates never leave registers.
+// The recurrent half of LSTM (Hochreiter & Schmidhuber 1997, with forget gates) and GRU (Cho et al., arXiv:1406.1078,
+// the form in which the reset gate scales the product); a matrix product before it computes what depends on the inputs
+// alone. Hidden units are the lanes of vectors. The weights of one block of units stand in the order in which they are
+// read, all gates of a unit together, so that a step goes through them once for up to four rows, from the second-level
+// cache where they fit, and the gates never leave registers.
 //
 // Declines: dtype, post-ops, empty, weights (not constant).
 #define HWY_TARGET_INCLUDE "kernels/recurrent/recurrent_simd.cpp"

@@ -1,5 +1,5 @@
-// Running sums along an axis: of f32 in double precision, as libtorch adds them on the CPU, of s64 exactly (modulo 2^64).
-// Lines side by side are summed together.
+// Running sums along an axis: of f32 in double precision, as libtorch adds them on the CPU, of s64 exactly (modulo
+// 2^64). Lines side by side are summed together.
 //
 // Declines: dtype, post-ops.
 #include <algorithm>

@@ -9,8 +9,8 @@
 namespace ipex_studio {
 namespace {
 
-// Calls fn(first, step, line) for each line of `dims` along `axis`: its first element, the distance of its elements, its
-// number.
+// Calls fn(first, step, line) for each line of `dims` along `axis`: its first element, the distance of its elements,
+// its number.
 template <typename Fn>
 void forEachLine(const Dims& dims, int axis, const Fn& fn) {
   std::int64_t step = 1, outer = 1;
@@ -22,7 +22,7 @@ void forEachLine(const Dims& dims, int axis, const Fn& fn) {
 
 int axisOf(const RefCall& call) { return wrappedAxis(call.spec.intOr("axis", 0), call.src[0].dims.rank); }
 
-// NaN is greater than all numbers.
+// True if a is greater than b, where NaN is greater than all numbers.
 bool isGreater(double a, double b) { return std::isnan(a) ? !std::isnan(b) : a > b; }
 
 double floorDivided(double a, double b) { return std::floor(a / b); }

@@ -5,8 +5,8 @@
 
 namespace ipex_studio {
 
-// For each position of `kept`: `rows` rows, row_stride bytes apart, of `inner` columns, which are shared in pieces.
-// Tensor 0 is x, 1 is y.
+// Sums, for each position of `kept`, of `rows` rows, row_stride bytes apart, of `inner` columns, which are shared in
+// pieces. Tensor 0 is x, 1 is y.
 struct ReduceBytesJob {
   DType source = DType::kU8, result = DType::kF32;
   LoopNest kept;

@@ -1,10 +1,10 @@
-// Values along an axis in order, all of them or the first k, with their places; equal values keep their order and NaN is
-// greater than all numbers, so the order is one alone. (libtorch leaves the order of equal values open in topk and in
-// sort(stable=False).)
+// Values along an axis in order, all of them or the first k, with their places; equal values keep their order and NaN
+// is greater than all numbers, so the order is one alone. (libtorch leaves the order of equal values open in topk and
+// in sort(stable=False).)
 //
-// A value becomes a 32-bit integer that orders as it does, and its place the lower half of a 64-bit key: no two keys are
-// equal. Long lines are sorted by the digits of the upper half (LSD radix sort: Knuth, TAOCP 3, 5.2.5). Of a long line's
-// first few, vectors are compared with the worst of the best so far, and only what is better is collected.
+// A value becomes a 32-bit integer that orders as it does, and its place the lower half of a 64-bit key: no two keys
+// are equal. Long lines are sorted by the digits of the upper half (LSD radix sort: Knuth, TAOCP 3, 5.2.5). Of a long
+// line's first few, vectors are compared with the worst of the best so far, and only what is better is collected.
 //
 // Declines: dtype, post-ops.
 #define HWY_TARGET_INCLUDE "kernels/reduce/sort_simd.cpp"

@@ -51,8 +51,8 @@ struct SqueezeExciteJob {
 constexpr int kExciteSrc = 0, kExciteReduce = 1, kExciteReduceBias = 2, kExciteExpand = 3, kExciteExpandBias = 4,
               kExcitePost = 5;
 
-// Weights in panels of kExciteWidth columns, [depth][width] each; biases fill whole panels. Zeros in columns that do not
-// exist.
+// Weights in panels of kExciteWidth columns, [depth][width] each; biases fill whole panels. Zeros in columns that do
+// not exist.
 struct SqueezeExciteCall {
   const float* x = nullptr;
   float* y = nullptr;
@@ -62,7 +62,7 @@ struct SqueezeExciteCall {
   float* scratch = nullptr;
 };
 
-// `unit` is group · shares + share; `tile` is the working memory of the thread.
+// Runs one step of a unit: `unit` is group · shares + share; `tile` is the working memory of the thread.
 using SqueezeExciteRun = void (*)(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std::int64_t unit,
                                   float* tile);
 

@@ -1,5 +1,5 @@
-// x · gate(expand · activation(reduce · mean(x) + bias) + bias) as its definition says (Hu et al., Squeeze-and-Excitation
-// Networks, arXiv:1709.01507).
+// x · gate(expand · activation(reduce · mean(x) + bias) + bias) as its definition says (Hu et al.,
+// Squeeze-and-Excitation Networks, arXiv:1709.01507).
 #include "kernels/common/reference.h"
 
 namespace ipex_studio {

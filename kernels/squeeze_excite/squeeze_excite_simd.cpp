@@ -1,9 +1,9 @@
 // A squeeze-and-excitation block (Hu et al., Squeeze-and-Excitation Networks, arXiv:1709.01507) as one step: x ·
 // gate(expand · activation(reduce · mean(x) + bias) + bias). Each thread averages its share of the channels, multiplies
-// these averages by their rows of the first weights, and, once all threads have done so, adds up what they found and
-// computes and applies the gates of its own channels: threads wait for each other once. Where there are as many images
-// as threads, each takes whole images and does not wait at all. Works in row-major, channels-last and channel-blocked
-// layouts.
+// these averages by their rows of the first weights, and, once all threads have done so, adds up their products and
+// computes and applies the gates of its own channels, so threads wait for each other once. Where there are as many
+// images as threads, each takes whole images and does not wait at all. Works in row-major, channels-last and
+// channel-blocked layouts.
 #define HWY_TARGET_INCLUDE "kernels/squeeze_excite/squeeze_excite_simd.cpp"
 #include "kernels/common/simd-inl.h"
 
@@ -261,7 +261,7 @@ void excite(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std::int
       hn::StoreU(hn::Add(hn::LoadU(d, gate + c), hn::LoadU(d, call.expand_bias + c)), d, gate + c);
     }
     applyInPlace(job, job.gate, gate + part.begin, end - part.begin);
-    std::fill(gate + end, gate + part.end, 0.0f);  // what fills blocks stays zero
+    std::fill(gate + end, gate + part.end, 0.0f);  // channels that only fill blocks stay zero
   }
 }
 

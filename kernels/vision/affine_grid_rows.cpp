@@ -1,5 +1,6 @@
 // The grid of an affine transformation of an image, a row of the image at a time: along a row both coordinates are a
-// constant plus a multiple of x, whose values are the same in all rows and are computed once, when the step is prepared.
+// constant plus a multiple of x, whose values are the same in all rows and are computed once, when the step is
+// prepared.
 //
 // Declines: post-ops, empty.
 #include <vector>

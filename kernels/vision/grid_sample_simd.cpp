@@ -1,6 +1,6 @@
 // Images sampled at given places (Jaderberg et al., Spatial Transformer Networks, arXiv:1506.02025; the conventions of
-// torch.nn.functional.grid_sample). Neighbouring places are the lanes of vectors: where their pixels are and how much
-// each counts is found once for all channels. Coordinates are computed in the order in which libtorch computes them, so
+// torch.nn.functional.grid_sample). Neighbouring places are the lanes of vectors: the places and weights of their
+// pixels are computed once for all channels. Coordinates are computed in the order in which libtorch computes them, so
 // that the nearest pixel is the same.
 //
 // Declines: post-ops, empty, size (more than 2^31 pixels in a channel).

@@ -6,7 +6,7 @@
 
 namespace ipex_studio {
 
-// For each result index, `count` consecutive source indices and weights.
+// The taps of one axis: for each result index, `count` consecutive source indices and weights.
 struct AxisTaps {
   int count = 1;
   std::vector<std::int64_t> index;

@@ -19,7 +19,7 @@ constexpr float kMapPad = 8;
 constexpr float kMaxMapScale = 0.12F;
 // Largest distance of the mouse from an edge that it hits, in pixels.
 constexpr float kEdgeReach = 5;
-// Most boxes drawn on a minimap; more say no more.
+// Most boxes drawn on a minimap; more would not be told apart.
 constexpr std::size_t kMaxMapNodes = 3000;
 
 bool inside(ImVec2 point, ImVec2 low, ImVec2 high) {
@@ -96,7 +96,7 @@ void GraphCanvas::applyStart(const CanvasScene& scene, ImVec2 size, float scale)
   const bool at_right = mapAtRight(layout, size, scale);
   const float room = (size.x / scale - (at_right ? kMapStrip : 0)) * kFitMargin;
   const float high = size.y / scale - (at_right ? 0 : kMapStrip);
-  // A graph that fits is shown whole, wherever its first node is.
+  // A graph that fits into the view is shown whole, wherever its first node is.
   SpatialIndex::Box box = kNowhere;
   for (setZoom(1); layout.width * zoom_ > room; setZoom(zoom_ * 0.9F)) {
     box = kNowhere;
@@ -206,7 +206,7 @@ bool GraphCanvas::drawMinimap(const View& view, ImVec2 low, ImVec2 high, bool ho
   const Layout& layout = view.scene.layout;
   const float pad = kMapPad * view.scale;
   const ImVec2 room = {high.x - low.x - 2 * pad, high.y - low.y - 2 * pad};
-  // Each direction has its own scale: with one for both a long chain would be a thread.
+  // Each direction has its own scale; with one for both, a long chain would shrink to a line.
   const float most = kMaxMapScale * view.scale;
   const float scale_x = std::min(most, room.x / layout.width);
   const float scale_y = std::min(most, room.y / layout.height);

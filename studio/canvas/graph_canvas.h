@@ -1,6 +1,6 @@
-// A canvas for large graphs on ImDrawList: pan, zoom, fit, minimap, hover and click. Draws only what is in view and
-// can be read at the zoom. Knows no models: it draws a neutral scene and reports what was clicked. Used by the
-// drawing thread; scenes are made by any thread.
+// A canvas for large graphs on ImDrawList: pan, zoom, fit, minimap, hover and click. Draws only what is in view and can
+// be read at the zoom. The canvas knows nothing of models: it draws a neutral scene and reports what was clicked. The
+// drawing thread uses it; any thread may make scenes.
 #pragma once
 
 #include <imgui.h>
@@ -110,7 +110,7 @@ class GraphCanvas {
   CanvasResult draw(const char* id, ImVec2 size, const CanvasScene& scene, const std::vector<std::int32_t>& selected,
                     const Theme& theme, const Fonts& fonts, float scale);
 
-  // Requests to the view take effect with the next draw.
+  // These requests to the view take effect with the next draw().
   void requestFit() { request_ = Request::kFit; }
   // Shows the top of the graph, as large as possible with all of the top in view; never above 100 %.
   void requestStart() { request_ = Request::kStart; }

@@ -118,7 +118,8 @@ void GraphCanvas::drawNodes(const View& view, const std::vector<std::int32_t>& s
   }
 }
 
-// Draws a small box per cell of a raster that holds any node, in the colour of the first one or of the selection.
+// Draws nodes too small to tell apart as a raster: a small box for each cell that a node touches, in the colour of the
+// first such node, or of the selection if a selected node touches it.
 void GraphCanvas::drawFarNodes(const View& view, const std::vector<std::int32_t>& selected) {
   const float cell = kFarCell * view.scale;
   const auto columns = static_cast<std::size_t>(view.size.x / cell) + 1;
@@ -332,7 +333,7 @@ void GraphCanvas::drawEdgeLabels(const View& view) {
         const bool right = costs || (isFree(at, size.x) && freeOfEdges(e, at, size.x));
         if (!right) at.x = view.x(beside) - 8 * view.zoom - size.x;
         if (!right && (!isFree(at, size.x) || !freeOfEdges(e, at, size.x))) continue;
-        // The label is drawn over the border of the module it is in.
+        // The background of the label hides the borders of modules behind it.
         view.list->AddRectFilled({at.x - 3, at.y}, {at.x + size.x + 3, at.y + size.y},
                                  behind({at.x + size.x / 2, at.y + size.y / 2}), 3);
         drawFittedText(view.list, font, pixels, at, size.x + 1, costs ? view.theme.warning : view.theme.dim, *text);

@@ -19,7 +19,7 @@ SpatialIndex::Cells SpatialIndex::cellsOf(const Box& box) const {
   return {cell(box.left, columns_), cell(box.top, rows_), cell(box.right, columns_), cell(box.bottom, rows_)};
 }
 
-// Cells beyond the limit are joined with the last row, which is correct but slower.
+// Builds the grid. Cells beyond the limit are joined with the last row, which is correct but slower.
 void SpatialIndex::build(const std::vector<Box>& boxes, float width, float height) {
   columns_ = std::clamp(static_cast<std::int32_t>(width / kCell) + 1, 1, 512);
   rows_ = std::clamp(static_cast<std::int32_t>(height / kCell) + 1, 1, kMaxCells / columns_);

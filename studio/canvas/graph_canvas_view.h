@@ -38,6 +38,6 @@ struct GraphCanvas::View {
 // Levels of detail, by View::detail().
 constexpr float kFullDetail = 0.62F;   // least detail with both lines of text, labels on edges, rounded corners
 constexpr float kTitleDetail = 0.38F;  // least detail with titles and curves
-// Below that, filled boxes and straight lines are drawn.
+// Below kTitleDetail, filled boxes and straight lines are drawn.
 
 }  // namespace ipex_studio

@@ -99,8 +99,8 @@ class Tightener {
   }
 
  private:
-  // Moves a node, with what its edges drag along, downwards (sign 1) or upwards (-1). `ahead`: edges that get
-  // shorter; `behind`: edges that get longer.
+  // Moves a node, with what its edges drag along, downwards (sign 1) or upwards (-1); true if it moved. `ahead`: edges
+  // that get shorter; `behind`: edges that get longer.
   bool shift(std::int32_t seed, const Adjacency& ahead, const Adjacency& behind, std::int32_t sign,
              std::int32_t least_gain = 1) {
     ++stamp_;

@@ -1,9 +1,9 @@
 // Layered layout of a directed graph: nodes in rows from top to bottom, long edges routed around nodes.
 //
-// Knows rectangles and edges only. Deterministic (same input, same bytes), no recursion, passes with a budget of counted
-// work: layers by longest path in the given order, tightened; dummy nodes along long edges up to a budget, portals beyond
-// it; barycentre sweeps from several starts with exchanges of neighbours, whole paths put where they cross least;
-// Brandes–Köpf x coordinates.
+// The layout knows rectangles and edges only. It is deterministic (same input, same bytes), uses no recursion, and its
+// passes have budgets of counted work: layers by longest path in the given order, tightened; dummy nodes along long
+// edges up to a budget, portals beyond it; barycentre sweeps from several starts with exchanges of neighbours, whole
+// paths put where they cross least; Brandes–Köpf x coordinates.
 #pragma once
 
 #include <atomic>

@@ -1,9 +1,10 @@
 // Order of the vertices within their layers from a planar embedding.
 //
-// A planar graph with one source and one sink on its outer face can be drawn without a crossing whatever the layers are: of two
-// vertices in a layer that is left which a search that takes left edges first comes to first (Di Battista, Tamassia and Tollis,
-// "Area Requirement and Symmetry Display of Planar Upward Drawings", 1992). Sources and sinks are joined to one of each. Where
-// the graph is not planar, edges that are in the way are left out, and put where they cross least in the end.
+// A planar graph with one source and one sink on its outer face can be drawn without a crossing whatever the layers
+// are: of two vertices in a layer, the left one is that which a search that takes left edges first reaches first (Di
+// Battista, Tamassia and Tollis, "Area Requirement and Symmetry Display of Planar Upward Drawings", 1992). All sources
+// are joined to one source, and all sinks to one sink. If the graph is not planar, the edges in the way are left out at
+// first, and put where they cross least in the end.
 #include <algorithm>
 
 #include "studio/canvas/graph_layout_internal.h"
@@ -15,7 +16,7 @@ constexpr int kMaxLeftOut = 24;
 // Cost of one test per vertex or edge, in units of `work`.
 constexpr std::int64_t kTestCost = 120;
 
-// The graph without vertices that have one edge on each side: those are part of an edge. Parallel edges are one.
+// The graph in which chains of vertices with one edge on each side are contracted to edges, and parallel edges are one.
 class Contracted {
  public:
   explicit Contracted(const LayeredGraph& layered) : layered_(layered), number_(layered.layer.size(), -1) {
@@ -124,8 +125,8 @@ class Contracted {
     for (std::int32_t v = head; isInner(v); v = below(v)) to->push_back(v);
   }
 
-  // The conflicting edge that costs least. One to the sink costs nothing; one from the source would leave the search
-  // without a way behind it.
+  // The conflicting edge that costs least to leave out. One to the sink costs nothing; without one from the source the
+  // search could not reach what lies behind it.
   std::int32_t leastOf(const std::vector<std::int32_t>& conflict) const {
     const auto loss = [&](std::int32_t e) {
       if (edges_[e].from == source_) return edges_[e].to == sink_ ? 1 << 30 : 1 << 29;
@@ -147,7 +148,7 @@ class Contracted {
   }
 
   const LayeredGraph& layered_;
-  std::vector<std::int32_t> number_;  // number here of each vertex of the layered graph
+  std::vector<std::int32_t> number_;  // for each vertex of the layered graph: its number here
   std::vector<std::int32_t> vertex_;
   std::int32_t source_ = 0;
   std::int32_t sink_ = 0;

@@ -1,8 +1,9 @@
-// Planarity by left-right partition, without recursion: Brandes, "The Left-Right Planarity Test" (2009), after de Fraysseix,
-// Ossona de Mendez and Rosenstiehl ("Trémaux Trees and Planarity", 2006).
+// Planarity by left-right partition, without recursion: Brandes, "The Left-Right Planarity Test" (2009), after de
+// Fraysseix, Ossona de Mendez and Rosenstiehl ("Trémaux Trees and Planarity", 2006).
 //
-// A depth-first search makes a tree and return edges to ancestors. Return edges of one fork lie all to the left or to the right
-// of the tree path they span; which ones must share a side and which must not is kept as a stack of pairs of intervals.
+// A depth-first search makes a tree and return edges to ancestors. Return edges of one fork lie all to the left or to
+// the right of the tree path they span; which ones must share a side and which must not is kept as a stack of pairs of
+// intervals.
 #include <algorithm>
 #include <numeric>
 #include <utility>

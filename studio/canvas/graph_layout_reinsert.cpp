@@ -1,10 +1,10 @@
 // Paths taken out of the layers and put back where they cross least.
 //
-// With everything else where it is, the best place of a whole path - the dummies of a long edge, a branch of single nodes -
-// is found exactly by going through its layers once, from each gap between vertices to each gap of the next layer. Sweeps
-// and exchanges of neighbours do not find it, since they would have to make a layer worse first: a skip connection that
-// goes from one side of its block to the other. A single vertex is the sifting of Matuszewski, Schönfeld and Molitor
-// ("Using Sifting for k-Layer Straightline Crossing Minimization", 1999).
+// With everything else where it is, the best place of a whole path - the dummies of a long edge, a branch of single
+// nodes - is found exactly by going through its layers once, from each gap between vertices to each gap of the next
+// layer. Sweeps and exchanges of neighbours do not find it, since they would have to make a layer worse first: a skip
+// connection that goes from one side of its block to the other. A single vertex is the sifting of Matuszewski,
+// Schönfeld and Molitor ("Using Sifting for k-Layer Straightline Crossing Minimization", 1999).
 #include <algorithm>
 #include <limits>
 

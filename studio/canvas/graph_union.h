@@ -1,8 +1,8 @@
-// All graphs of a job over each other, so that they can be laid out once and nodes stay where they are while a person
+// Lays all graphs of a job over each other, so that they are laid out once and nodes keep their places while a person
 // scrubs through the passes.
 //
-// Every node of every graph gets a slot. A node of the frozen graph keeps its own; a later node takes the slot of one of
-// its origins: the last that lies before everything that reads it, so that edges go on pointing forward and what was
+// Every node of every graph gets a slot. A node of the frozen graph keeps its own; a later node takes the slot of one
+// of its origins: the last that lies before everything that reads it, so that edges go on pointing forward and what was
 // fused leaves its place to the edges.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The layout of a job on the canvas: the union of all its graphs with some modules folded, laid out once,
-// and the way of each edge of one graph through it.
+// The layout of a job on the canvas: the union of all its graphs with some modules folded, laid out once, and the way
+// of each edge of one graph through it.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ struct UnionLayout {
   Layout layout;
   std::vector<std::int32_t> edges_from_begin;  // indexes of graph.edges by their source, see edges_from
   std::vector<std::int32_t> edges_from;
-  // Per graph of the job: whether an item holds a node of it.
+  // For each graph of the job and each item: true if the item holds a node of the graph.
   std::vector<std::vector<bool>> present;
 
   bool cancelled() const { return layout.cancelled; }

@@ -1,4 +1,4 @@
-// Dispatch of commands, and code that they share.
+// Dispatches commands to their functions, and prints errors.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -54,7 +54,7 @@ int dispatch(const CommandLine& line, const WindowRunner& window) {
 
 }  // namespace
 
-// Frames have stdout for themselves; what anything else prints goes to stderr.
+// Frames alone may use stdout; everything else that is printed goes to stderr.
 int serveStandardStreams() {
   const UniqueFd out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
   if (!out || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
@@ -68,7 +68,7 @@ void printText(const std::string& text) {
 }
 
 int runCommandLine(int argc, char** argv, const WindowRunner& window) {
-  // A pipe whose reader left (`… | head`) shows as a failed write, not as a death.
+  // A pipe without a reader (`… | head`) makes writes fail instead of ending the program.
   ::signal(SIGPIPE, SIG_IGN);
   CommandLine line;
   try {

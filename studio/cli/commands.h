@@ -9,7 +9,7 @@
 
 namespace ipex_studio {
 
-// Opens the window; main passes runWindow, tests something else.
+// Runs the window: main passes runWindow, tests pass a stand-in.
 using WindowRunner = std::function<int(const WindowOptions& options, SnapshotSource& source)>;
 
 int runAndExport(const CommandLine& line);  // run, bench
@@ -31,7 +31,7 @@ int openStudio(const CommandLine& line, const WindowRunner& window);
 // The whole program but for main: parses, runs, prints errors as "ipex-studio: sentence" and returns the exit code.
 int runCommandLine(int argc, char** argv, const WindowRunner& window);
 
-// "#!…"-free completion scripts made from the tree of commands and flags.
+// Completion scripts without a "#!" line, made from the tree of commands and flags.
 std::string bashCompletion(const CLI::App& app);
 std::string zshCompletion(const CLI::App& app);
 

@@ -7,7 +7,7 @@ namespace ipex_studio {
 namespace {
 
 struct Level {
-  std::string path;  // "", "run", "db import"
+  std::string path;  // words of the command: "", "run", "db import"
   const CLI::App* app;
 };
 
@@ -35,7 +35,7 @@ std::vector<std::string> commandsOf(const CLI::App& app) {
 
 std::string joined(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, " ")); }
 
-// For zsh: the first sentence of a description, without what would end the quotes or the brackets.
+// The first sentence of a description for zsh, without characters that would end the quotes or the brackets.
 std::string plain(std::string text) {
   if (const auto end = text.find(". "); end != std::string::npos) text.resize(end + 1);
   std::string result;

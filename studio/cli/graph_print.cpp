@@ -1,3 +1,4 @@
+// Writes a graph as Graphviz source, and its layout as SVG.
 #include "studio/cli/graph_print.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// A graph as Graphviz source and as a drawing.
+// Prints a graph as Graphviz source, or as a drawing.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace ipex_studio {
 
-// Names from the model are escaped; nothing in them can leave its quotes.
+// The graph as Graphviz source. Names from the model are escaped, so nothing in them can leave its quotes.
 std::string graphAsDot(const GraphSnapshot& graph);
-// A standalone SVG document with the layout the window uses.
+// The graph as a standalone SVG document, in the layout of the window.
 std::string graphAsSvg(const GraphSnapshot& graph);
 
 }  // namespace ipex_studio

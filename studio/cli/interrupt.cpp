@@ -1,3 +1,4 @@
+// Waits for SIGINT and SIGTERM on a thread of its own.
 #include "studio/cli/interrupt.h"
 
 #include <poll.h>

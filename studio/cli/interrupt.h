@@ -10,8 +10,8 @@
 
 namespace ipex_studio {
 
-// From construction to destruction SIGINT and SIGTERM request `cancellation` instead of ending the program. Make it
-// before any other thread exists, so that all of them leave the signals to it.
+// Makes SIGINT and SIGTERM request `cancellation` instead of ending the program, from construction to destruction. To
+// be made before any other thread exists, so that all of them leave the signals to it.
 class InterruptWatch {
  public:
   // `then` is called after the request, on the watch's own thread.

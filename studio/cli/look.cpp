@@ -18,7 +18,8 @@ namespace {
 
 constexpr char kPlanPass[] = "lower-to-plan";
 
-// Snapshots exist after changing passes only; in between the graph is that of the last one.
+// The graph before or after a pass. Snapshots exist only after passes that changed the graph; in between the last one
+// holds.
 std::shared_ptr<const GraphSnapshot> graphAt(const JobRecord& job, const std::string& pass, bool before) {
   std::shared_ptr<const GraphSnapshot> graph = job.frozen;
   for (const PassRecord& record : job.passes) {
@@ -80,7 +81,7 @@ int showGraph(const CommandLine& line) {
   if (line.format == "svg") printText(graphAsSvg(*graph));
   if (line.format == "txt") {
     printText(graph->text);
-    // Reasons why rewrites were declined belong to the picture.
+    // Remarks on declined rewrites follow the graph.
     std::size_t missed = 0;
     for (const Remark& remark : job.job().remarks) {
       if (remark.kind != RemarkKind::kMissed) continue;
@@ -96,7 +97,7 @@ int verifyModels(const CommandLine& line) {
   Cancellation cancellation;
   const InterruptWatch watch(cancellation);
   JobRequest request = jobRequest(line, "verify");
-  request.force_precision = true;  // the file is what it is
+  request.force_precision = true;  // the precision of an existing file cannot be changed
   checkRequest(request);
   const CheckedModel original = checkModel(line.model);
   const CheckedModel candidate = checkModel(line.other);

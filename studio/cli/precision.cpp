@@ -1,4 +1,4 @@
-// calibrate, quantize, tune.
+// Commands that lower precision: calibrate, quantize, tune.
 #include "studio/cli/precision.h"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ void sayHowToGoOn(const StateFile& state) {
   }
 }
 
-// Runs `work`; where it fails, says that nothing is lost.
+// Runs `work`; if it fails, tells how to resume.
 template <class Work>
 auto keepingState(const StateFile& state, TerminalProgress& progress, const Work& work) {
   try {
@@ -159,7 +159,7 @@ int tunePrecision(const CommandLine& line) {
   request.optimize.tuning_record = database.rememberedTuning();
   if (!line.save_recipe.empty()) writeFileAtomically(line.save_recipe, found.recipe);
   request.optimize.precision = found.precision;
-  request.optimize.quantization_recipe = found.recipe;  // recorded also where the choice does without
+  request.optimize.quantization_recipe = found.recipe;  // recorded even if the chosen precision does not use it
   ModelJob job(model, request, true, progress, cancellation);
   job.optimize();
   database.recordTuning(job.tuning());

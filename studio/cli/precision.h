@@ -9,7 +9,7 @@ namespace ipex_studio {
 
 bool usesInt8(const JobRequest& request);
 
-// Calibrates on the request's data if it has no recipe yet, and explains the consequence of a CPU without VNNI.
+// Calibrates on the request's data if it has no recipe yet, and explains what a CPU without VNNI means for INT8.
 void addRecipe(const CommandLine& line, const CheckedModel& model, JobRequest* request, TerminalProgress& progress,
                const Cancellation& cancellation);
 

@@ -1,3 +1,4 @@
+// Draws and clears the progress line, and finds out what the terminal can show.
 #include "studio/cli/progress.h"
 
 #include <fmt/format.h>

@@ -13,7 +13,7 @@ struct TerminalStyle {
   std::size_t columns;
   bool color;
 };
-// Width and colours of stdout; NO_COLOR and pipes mean no colour.
+// Width of stdout, and whether it shows colours: not with NO_COLOR, and not through pipes.
 TerminalStyle stdoutStyle();
 
 class TerminalProgress : public JobEvents {
@@ -34,7 +34,8 @@ class TerminalProgress : public JobEvents {
   std::chrono::steady_clock::time_point last_{};
 };
 
-// "[#########-----------]  45%  measure  4 s left", at most `columns` wide. Without ETA when it is negative.
+// The text of a progress line: "[#########-----------]  45%  measure  4 s left", at most `columns` wide; without the
+// time left if that is negative.
 std::string progressLine(const std::string& stage, double fraction, double eta_s, bool color, int columns);
 
 }  // namespace ipex_studio

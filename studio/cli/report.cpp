@@ -1,4 +1,4 @@
-// report: a recorded job as one file for people or for other programs.
+// The report command: writes a recorded job as one file for people or for other programs.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -24,7 +24,7 @@ struct Format {
   std::string (*text)(const Database&, const JobRecord&);
 };
 
-// The longer suffix first.
+// Formats by suffix; a longer suffix precedes one that it ends with.
 constexpr Format kFormats[] = {
     {".html", htmlOf},
     {".htm", htmlOf},

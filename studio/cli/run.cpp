@@ -1,4 +1,4 @@
-// run and bench: the main job without a window.
+// The commands run and bench: the main job without a window.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -21,7 +21,7 @@
 namespace ipex_studio {
 namespace {
 
-// The guess is always said, with the flag that changes it.
+// Prints guessed or remembered inputs, with the flags that change them.
 void sayGuess(const ModelRecord& model, bool remembered) {
   std::string guessed;
   for (const InputRecord& input : model.inputs) {
@@ -82,7 +82,7 @@ int runAndExport(const CommandLine& line) {
   progress.clear();
   sayGuess(job.job().model, !request.remembered.empty());
   job.measure();
-  database.recordTuning(job.tuning());  // of the other precisions, which are optimized only then
+  database.recordTuning(job.tuning());  // measure() optimizes the other precisions
   progress.clear();
   const auto id = database.record(job.job(), request.inputs_path.empty());
   print(line, job.job());

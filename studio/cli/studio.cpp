@@ -1,4 +1,4 @@
-// The studio itself: a session behind a window.
+// Opens the studio: a session behind a window.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -36,7 +36,7 @@ void parseSize(const std::string& text, WindowOptions& options) {
   }
 }
 
-// The session as the thread that waits for signals may use it: only while it is there.
+// Access to the session for the thread that waits for signals; null while there is no session.
 struct OpenSession {
   class Scope {
    public:
@@ -56,10 +56,10 @@ struct OpenSession {
   Session* session = nullptr;
 };
 
-// Lets the session do its work and prints what a panel would show in the end. No window is needed.
+// Waits until the session has done its work, then prints the table of a panel. Needs no window.
 int printPanel(const CommandLine& line, SessionOptions options) {
   const std::string panel = line.panel.empty() ? "operations" : line.panel;
-  panelNamed(panel);  // an unknown name is told before anything is run
+  panelNamed(panel);  // throws for an unknown name before anything is run
   std::mutex mutex;
   std::condition_variable changed;
   bool news = false;
@@ -75,7 +75,7 @@ int printPanel(const CommandLine& line, SessionOptions options) {
   SnapshotPtr last = session.latest();
   while (last->status.state == JobState::kWorking && !interrupted.requested()) {
     std::unique_lock lock(mutex);
-    // Bounded, for what may have happened before the wakeup was set.
+    // The wait is bounded, since something may have changed before the wakeup was set.
     changed.wait_for(lock, std::chrono::milliseconds(200), [&] { return news; });
     news = false;
     lock.unlock();
@@ -108,14 +108,14 @@ int openStudio(const CommandLine& line, const WindowRunner& window) {
   session_options.database_path = line.database;
   session_options.request = jobRequest(line, "studio");
   session_options.worker = splitCommand(line.worker);
-  // Somebody is there to answer.
+  // Only an open window can ask the user.
   session_options.ask_trust = line.screenshot.empty() && line.report.empty() && !line.json && !line.csv;
   checkRequest(session_options.request);
-  // A file that is not there needs no window to be told.
+  // A missing file is an error before a window opens.
   const bool here = !line.model.empty() && !session_options.request.remote;
   if (here && !isDatabaseFile(line.model)) UniqueFd(openModelFile(line.model));
   if (line.json || line.csv) return printPanel(line, std::move(session_options));
-  // Ctrl-C in the terminal closes the window as its own button does: the engines end and their folder goes.
+  // Ctrl-C in the terminal closes the window as its own button does, so that engines end and their folder is removed.
   OpenSession open_session;
   Cancellation interrupted;
   const InterruptWatch watch(interrupted, [&open_session] {
@@ -128,7 +128,7 @@ int openStudio(const CommandLine& line, const WindowRunner& window) {
   const int code = window(options, session);
   if (interrupted.requested()) return static_cast<int>(kInterrupted);
   const SnapshotPtr last = session.latest();
-  // A screenshot of a job that failed is taken, but the script must know.
+  // The exit code tells a script that the job of its screenshot failed.
   if ((!line.screenshot.empty() || !line.report.empty()) && last->status.state == JobState::kFailed) {
     throw Error(ExitCode::kFailure, last->status.message);
   }

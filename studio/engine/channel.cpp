@@ -1,3 +1,4 @@
+// Frames to and from the studio, and reports of the library as frames.
 #include "studio/engine/channel.h"
 
 #include <unistd.h>

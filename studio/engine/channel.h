@@ -10,18 +10,19 @@
 
 namespace ipex_studio {
 
-// Sending ends the process when the studio is gone: there is nobody left to work for. Not thread-safe.
+// Sends and receives frames; not thread-safe. A call ends the process when the studio is gone, since there is nobody
+// left to work for.
 class Channel {
  public:
   explicit Channel(int fd) : fd_(fd) {}
 
   void send(const nlohmann::json& message);
-  // `timed`: the next stage is timed, so the studio should do nothing meanwhile.
+  // Reports the stage of the job. `timed`: the stage is timed, so the studio should do nothing meanwhile.
   void progress(const std::string& stage, double fraction, bool timed = false);
   void log(const std::string& text, bool warning = false);
   template <class Record>
   void record(const char* type, const Record& record);
-  // The next request; ends the process when there will be none.
+  // Waits for the next request; ends the process when no more will come.
   nlohmann::json receive();
 
  private:
@@ -29,7 +30,7 @@ class Channel {
   FrameReader reader_;
 };
 
-// Forwards the library's reports while it works.
+// Forwards the reports of a running optimization to the studio.
 class ChannelObserver : public Observer {
  public:
   ChannelObserver(Channel& channel, int passes) : channel_(channel), passes_(passes) {}

@@ -35,7 +35,8 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
   RunRecord run;
   if (request.evaluate && data) {
     const Metric metric = jobMetric(job.data, *data);
-    // The baseline is what results are compared with where there is nothing else.
+    // A metric that needs results compares with the baseline where the data holds none, so the baseline is judged only
+    // if it does.
     if (!metric.needsResults() || data->hasResults())
       run.metrics = evaluate(module, nullptr, *data, inputs, metric, 0, "evaluate the baseline", channel);
   }

@@ -1,3 +1,4 @@
+// Opens the data of a job, picks its metric, and evaluates modules on it.
 #include "studio/engine/job_data.h"
 
 #include <algorithm>
@@ -19,14 +20,14 @@ std::int64_t guessedChannels(Model& model, const EngineJob& job) {
     for (const std::string& text : job.inputs) specs.push_back(parseInputSpec(text));
     specs = model.completeInputs(specs);
   } catch (const Error&) {
-    return 0;  // the data tells sizes that could not be guessed
+    return 0;  // sizes that cannot be guessed come from the data
   }
   const bool image = !specs.empty() && specs.front().value.empty() && specs.front().sizes.size() == 4;
   const std::int64_t channels = image ? specs.front().sizes[1].first : 0;
   return channels == 1 || channels == 3 ? channels : 0;
 }
 
-// No weights of another width.
+// True if all floating-point parameters are FP32.
 bool computesInFp32(const torch::jit::Module& module) {
   for (const at::Tensor& parameter : module.parameters()) {
     if (at::isFloatingType(parameter.scalar_type()) && parameter.scalar_type() != at::kFloat) return false;

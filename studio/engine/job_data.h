@@ -1,4 +1,4 @@
-// The data of a job: what --data names, as arguments of forward.
+// The data of a job, which --data names, as arguments of forward.
 #pragma once
 
 #include <memory>
@@ -14,25 +14,24 @@ namespace ipex_studio {
 
 class JobInputs;
 
-// The preprocessing that the job names, else the one that the model's file brings along (extra/preprocess.toml); TOML text,
-// empty without either.
+// The preprocessing that the job names, else the one in the model's file (extra/preprocess.toml), as TOML text; empty
+// without either.
 std::string jobPreprocess(const EngineJob& job);
 
-// Opens the data set that the job names; null if it names none. Without a preprocessing the channels are those that the
-// model's first
-// argument is guessed to have. Throws Error(kUsage).
+// Opens the data set that the job names; null if it names none. Without a preprocessing, images get the channels that
+// the model's first argument is guessed to have. Throws Error(kUsage).
 std::unique_ptr<DataSet> openJobData(Model& model, const EngineJob& job);
 
-// One batch as values with names, as a file of inputs would give them.
+// One batch as named values, as a file of inputs would give them.
 NamedInputs namedInputs(const DataSet& data, const DataBatch& batch);
 
-// --metric, else by the data: top-1 where there are labels, cosine against recorded results, SQNR against the model
-// itself in FP32 otherwise. Throws Error(kUsage) when the data cannot answer it.
+// The metric of --metric, else one that fits the data: top-1 where there are labels, cosine against recorded results,
+// SQNR against the model itself in FP32 otherwise. Throws Error(kUsage) when the data cannot answer it.
 Metric jobMetric(const DataRequest& request, const DataSet& data);
 
-// Results of `module` on all of the data. `reference`: computes what results are compared with where the data holds
-// none; may be null when the metrics need none. First `metric`; then, with a reference, SQNR and cosine on the first
-// `compared` batches. Sends progress as `stage`.
+// Judges `module` on all of the data: first by `metric`; then, with a reference, by SQNR and cosine on the first
+// `compared` batches. `reference`: computes expected results where the data holds none; may be null if the metric needs
+// none. Sends progress as `stage`.
 std::vector<MetricRecord> evaluate(torch::jit::Module& module, torch::jit::Module* reference, const DataSet& data,
                                    const JobInputs& inputs, Metric metric, std::int64_t compared,
                                    const std::string& stage, Channel& channel);

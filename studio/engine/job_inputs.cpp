@@ -1,3 +1,4 @@
+// Puts the arguments of forward together from files, flags, data and guesses.
 #include "studio/engine/job_inputs.h"
 
 #include <fmt/format.h>
@@ -11,7 +12,7 @@
 namespace ipex_studio {
 namespace {
 
-// Calls in a row that a model with state is verified over when no sequence was recorded.
+// Number of successive calls that a model with state is verified over when no sequence was recorded.
 constexpr int kSequenceSteps = 4;
 constexpr std::size_t kMaxCases = 4;
 constexpr std::size_t kMaxSteps = 32;
@@ -49,7 +50,7 @@ std::string tensorDtype(const at::Tensor& tensor) {
   }
 }
 
-// Stands for a value that comes from a file.
+// Describes a value that comes from a file.
 InputSpec specOf(const std::string& name, const torch::jit::IValue& value) {
   InputSpec spec;
   spec.name = name;
@@ -88,7 +89,7 @@ JobInputs::JobInputs(Model& model, const EngineJob& job) : seed_(job.measure.see
     try {
       specs_ = model.completeInputs(parseAll(job.guessed));
     } catch (const Error&) {
-      // The remembered inputs no longer fit: guess anew.
+      // Remembered inputs that no longer fit are guessed anew.
       specs_ = model.guessInputs();
     }
   } else {
@@ -101,7 +102,7 @@ JobInputs::JobInputs(Model& model, const EngineJob& job, const NamedInputs& samp
   if (!job.inputs_path.empty()) {
     throw Error(ExitCode::kUsage, "--inputs and --data both say what the model is run on; give one of them.");
   }
-  // Values without names are the first arguments; the data goes before what --input says of the same ones.
+  // Values without names are the first arguments; the data overrides --input for the same arguments.
   NamedInputs named = sample;
   EngineJob rest = job;
   const auto& arguments = model.module().get_method("forward").function().getSchema().arguments();

@@ -1,4 +1,4 @@
-// Arguments of forward for a job: from a file, given, remembered, or guessed.
+// Arguments of forward for a job: read from a file, given, remembered, or guessed.
 #pragma once
 
 #include <string>
@@ -15,15 +15,15 @@ class JobInputs {
   // Values of --inputs fill the arguments they name, or in order those that no --input names; --input fills the rest by
   // name or in order; what is left is guessed. Throws Error(kUsage).
   JobInputs(Model& model, const EngineJob& job);
-  // `sample`: a batch of the job's data, which takes the place of a file where none is given.
+  // The arguments with the values of `sample`, a batch of the job's data, in the place of a file. Throws Error(kUsage)
+  // if the job has --inputs, too.
   JobInputs(Model& model, const EngineJob& job, const NamedInputs& sample);
 
   // The inputs to time: the low end of all ranges, the first case of a recording.
   const Inputs& example() const { return example_; }
   const std::vector<InputRecord>& records() const { return records_; }
-  // The inputs to compare results on: every recorded case, or a recorded sequence; with ranges their ends and middle;
-  // with
-  // `stateful` several calls from one state.
+  // The inputs to compare results on: every recorded case, or a recorded sequence; for ranges their ends and middle;
+  // several calls from one state if `stateful`.
   std::vector<std::vector<Inputs>> verificationSequences(bool stateful) const;
   // Arguments of forward with values of the data in their places.
   Inputs withData(const Inputs& values) const { return merged(example_, values); }

@@ -41,8 +41,8 @@ struct Begun {
   std::unique_ptr<DataSet> data;
   std::optional<JobInputs> inputs;
   std::optional<FrozenModel> frozen;
-  std::vector<ReferenceResults>
-      references;  // of each sequence of the verification; empty: they are computed when asked for
+  // Reference results per sequence of the verification; empty: they are computed when needed.
+  std::vector<ReferenceResults> references;
 };
 
 Begun begin(const EngineJob& job, Channel& channel) {
@@ -54,14 +54,14 @@ Begun begin(const EngineJob& job, Channel& channel) {
   begun.data = openJobData(*begun.model, job);
   if (begun.data) {
     begun.inputs.emplace(*begun.model, job, namedInputs(*begun.data, begun.data->batch(0)));
-    jobMetric(job.data, *begun.data);  // what cannot be judged is said before work begins
+    jobMetric(job.data, *begun.data);  // throws before work begins if the data cannot be judged
   } else {
     begun.inputs.emplace(*begun.model, job);
   }
   return begun;
 }
 
-// The work that no decision changes is done here, ahead of the job; then the job is taken from the channel.
+// Does the work that no decision changes ahead of the job, then waits for the job.
 EngineJob waitForJob(EngineJob job, Begun& begun, Channel& channel) {
   channel.progress("prepare", 0.1);
   begun.frozen = freezeModel(begun.model->module(), begun.inputs->example(), job.optimize.preserved_methods);
@@ -92,7 +92,8 @@ void sendTuning(const OptimizedModel& optimized, Channel& channel) {
   channel.send(message);
 }
 
-// To the descriptor the studio opened: the sandbox may deny opening anything for writing. Returns the bytes of the model.
+// Writes the model to the descriptor that the studio opened, since the sandbox may deny opening anything for writing.
+// Returns the bytes of the model.
 std::int64_t writeExport(const OptimizedModel& optimized, ExportForm form, bool prepared) {
   if (::ftruncate(kEngineExportFd, 0) != 0 || ::lseek(kEngineExportFd, 0, SEEK_SET) != 0) {
     throw Error(ExitCode::kFailure, "There is no file to export to.");
@@ -105,8 +106,8 @@ std::int64_t writeExport(const OptimizedModel& optimized, ExportForm form, bool 
   return bytes;
 }
 
-// Below FP32 stock operators round at other places than fused ones, and may not know a type at all: a portable file is run before
-// anybody gets it.
+// Runs a portable file before anybody gets it: below FP32 stock operators round at other places than fused ones, and
+// may not know a type at all.
 void checkPortable(const EngineJob& job, const JobInputs& inputs, const std::vector<ReferenceResults>& references,
                    const OptimizedModel& optimized) {
   std::stringstream file;
@@ -130,7 +131,7 @@ void checkPortable(const EngineJob& job, const JobInputs& inputs, const std::vec
   }
 }
 
-// Counts the bytes written.
+// Discards what is written and counts its bytes.
 class CountingBuffer : public std::streambuf {
  public:
   std::int64_t bytes() const { return bytes_; }
@@ -156,7 +157,7 @@ std::int64_t compiledBytes(const OptimizedModel& optimized) {
   return buffer.bytes();
 }
 
-// Errors of a lower precision, operation by operation; empty if the graph cannot be run node by node.
+// Errors of a lower precision, one record per operation; empty if the graph cannot be run node by node.
 std::vector<AccuracyRecord> compareNodes(const EngineJob& job, const JobInputs& inputs,
                                          const OptimizedModel& optimized) {
   const torch::jit::Module frozen =
@@ -166,11 +167,11 @@ std::vector<AccuracyRecord> compareNodes(const EngineJob& job, const JobInputs& 
   } catch (const Error&) {
     return {};
   } catch (const std::exception&) {
-    return {};  // an operator that refuses to run alone
+    return {};  // an operator cannot run alone
   }
 }
 
-// Against the model in FP32, from a file loaded afresh.
+// Judges `candidate` against the model in FP32, which is loaded afresh.
 std::vector<MetricRecord> judge(const EngineJob& job, const DataSet& data, const JobInputs& inputs,
                                 torch::jit::Module& candidate, Channel& channel) {
   constexpr std::int64_t kComparedBatches = 64;
@@ -181,7 +182,7 @@ std::vector<MetricRecord> judge(const EngineJob& job, const DataSet& data, const
   return evaluate(candidate, &reference, data, inputs, metric, kComparedBatches, "evaluate", channel);
 }
 
-// The split of cores that --hint chooses by measuring; without it the job's own.
+// The split of cores: measured if the job has a --hint, else the job's own.
 MeasureOptions chosenSplit(const EngineJob& job, const JobInputs& inputs, OptimizedModel& optimized, Channel& channel) {
   MeasureOptions options = job.measure;
   if (options.hint == Hint::kNone || job.optimize_only) return options;
@@ -204,7 +205,7 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
   while (true) {
     const FinishRequest request = rounds.takeAll();
     RunRecord run;
-    // Work done ahead took memory that a run would not need.
+    // Work done ahead took memory that a plain run would not need, so its peak is not reported.
     const std::int64_t peak_rss_bytes = begun.references.empty() ? peakRssBytes() : 0;
     if (request.profile_iterations > 0) {
       channel.progress("time every step", 0.0, true);
@@ -301,7 +302,7 @@ void runVerifyJob(const EngineJob& job, Channel& channel) {
     const auto found = verifyModule(original.module(), candidate.module(), steps, job.reset_method, accuracyRule(job));
     all.insert(all.end(), found.begin(), found.end());
   }
-  // The worst first, whatever sizes it came from.
+  // Worst records come first, whichever inputs they come from.
   std::stable_sort(all.begin(), all.end(), [](const AccuracyRecord& a, const AccuracyRecord& b) {
     return std::make_tuple(a.output != -1, a.pass, -a.max_rel) < std::make_tuple(b.output != -1, b.pass, -b.max_rel);
   });

@@ -1,3 +1,4 @@
+// The calibration job, and recipes from texts.
 #include "studio/engine/job_recipe.h"
 
 #include <fmt/format.h>
@@ -19,9 +20,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-constexpr double kFirstCheckpoint_s = 0.2, kLongestCheckpoint_s = 5;  // each wait twice the one before
+constexpr double kFirstCheckpoint_s = 0.2, kLongestCheckpoint_s = 5;  // each wait is twice the one before
 
-// The model as it is calibrated: FP32, fused and planned by rules of thumb, since its time is that of the observers too.
+// The model to calibrate: FP32, fused, and planned by rules of thumb, since observers take most of the time anyway.
 OptimizedModel calibrationModel(const torch::jit::Module& module, const Inputs& example,
                                 const OptimizeOptions& options) {
   OptimizeOptions own = options;
@@ -42,7 +43,7 @@ CalibrationOptions calibrationOptions(const CalibrationRequest& request, bool eq
   return options;
 }
 
-// Data and state belong together in one text.
+// Writes the data's fingerprint and the calibrator's state into one text, which fits that data only.
 std::string wrap(const DataSet& data, const Calibrator& calibrator) {
   json state = {
       {"format", "ipex-studio-calibration-job"}, {"data", data.fingerprint()}, {"calibrator", calibrator.state()}};
@@ -70,11 +71,11 @@ std::string ownRecipe(const std::string& text, const torch::jit::Module& module,
                       const OptimizeOptions& options) {
   if (text.empty()) return text;
   if (!looksLikeIpexConfiguration(text)) {
-    recipeFromText(text);  // says now what is wrong with it
+    recipeFromText(text);  // throws if it is damaged
     return text;
   }
   OptimizeOptions plain = options;
-  plain.equalize = false;  // its ranges are those of the model as it is
+  plain.equalize = false;  // its ranges are those of the unequalized model
   const OptimizedModel model = calibrationModel(module, example, plain);
   return recipeToText(recipeFromIpexConfiguration(text, *model.calibration, Recipe()));
 }

@@ -1,3 +1,4 @@
+// Runs a module for each turn, in one instance or through a pool of them.
 #include "studio/engine/job_rounds.h"
 
 #include <ctime>

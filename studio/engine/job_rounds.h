@@ -1,4 +1,4 @@
-// A module that is run turn by turn, when the studio says so.
+// Runs a module turn by turn, when the studio asks for it.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,12 @@
 
 namespace ipex_studio {
 
-// Runs forward when the studio asks for a turn; with several instances through a pool of them, which stays between rounds.
+// Runs forward for each turn that the studio asks for; several instances run through one pool, which lives as long as
+// this.
 class Rounds {
  public:
   Rounds(torch::jit::Module& module, const Inputs& inputs, const MeasureOptions& options, Channel& channel);
-  // Answers rounds until a finish request comes, and returns that.
+  // Answers turns until a finish request comes, and returns that.
   FinishRequest takeAll();
 
  private:

@@ -1,5 +1,7 @@
-// The search over precisions: how much each operation's INT8 and BF16 cost and disturb, the assignments that are worth a
-// try, each of them built, timed and judged on the data; the fastest within the budget that beats FP32 again, interleaved, wins.
+// The search over precisions. Measures how much time each operation's INT8 and BF16 save and how much they disturb the
+// results, then builds, times and judges the assignments that are worth a try; the fastest within the budget that beats
+// FP32 again, interleaved, wins. One file over 400 lines, because the stages of one search share its models, its state
+// and its trials; costs, models, timing and the saved state have files of their own.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,14 +30,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kComparedSamples = 32;  // that a sensitivity is measured on
+constexpr std::int64_t kComparedSamples = 32;  // samples that a sensitivity is measured on
 constexpr int kCumulativePoints = 8;
 constexpr int kProfiles = 15;
 constexpr double kTiming_s = 0.5;
 constexpr double kSensitivityShare = 0.5;  // of the time budget
-constexpr double kCastBytesPerNs = 8;      // from memory to memory on one core
-constexpr double kWorthIt = 0.98;          // a lower precision has to be so much faster
-constexpr int kConfirmed = 4;              // assignments that may lose against FP32 interleaved
+constexpr double kCastBytesPerNs = 8;      // speed of a cast on one core, memory to memory
+constexpr double kWorthIt = 0.98;          // largest share of FP32's time that is worth a lower precision
+constexpr int kConfirmed = 4;              // most assignments that are compared with FP32 again
 
 class Search {
  public:
@@ -137,7 +139,7 @@ class Search {
     edges_ = edgesOf(plan, recipe_, kCastBytesPerNs);
   }
 
-  // Step by step in FP32 and with everything lowered.
+  // Measures the time of each operation in FP32, and with everything lowered.
   void measureCosts() {
     has_bf16_ = job_.optimize.device == "cpu" && hasBf16(machineFacts().isa);
     measureTimes("FP32", kInFp32, &PrecisionChoice::fp32_ns);
@@ -200,14 +202,15 @@ class Search {
     for (const std::size_t c : missing) choices_[c].sqnr_db = worst_db;
     for (PrecisionChoice& choice : choices_) choice.noise = std::pow(10, -choice.sqnr_db / 10);
     if (!has_bf16_) return;
-    // Small and much the same everywhere: shared out.
+    // The noise of BF16 is small and much the same everywhere, so operations get equal shares.
     const std::string key = "bf16";
     if (state_.sensitivity_db.count(key) == 0) state_.sensitivity_db[key] = sqnrOf(all(kInBf16));
     const double share = std::pow(10, -state_.sensitivity_db[key] / 10) / static_cast<double>(choices_.size());
     for (PrecisionChoice& choice : choices_) choice.bf16_noise = share;
   }
 
-  // Lowered one after the other, the least sensitive first; measured at some places on the way.
+  // Lowers one operation after the other, the least sensitive first, and measures the results at some places on the
+  // way.
   void measureCumulative() {
     std::vector<std::size_t> order(choices_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -228,10 +231,10 @@ class Search {
   struct Trial {
     Assignment assignment;
     TradeoffRecord record;
-    bool beaten = false;  // by FP32, interleaved
+    bool beaten = false;  // true: slower than FP32 interleaved, or not accurate enough
   };
 
-  // Within the budget, compared with FP32?
+  // True if the record's accuracy is within the budget, compared with FP32, which is the first trial.
   bool allowed(const TradeoffRecord& record) const {
     if (trials_.empty()) return true;  // FP32 itself
     const double fp32 = trials_.front().record.metric;
@@ -246,7 +249,8 @@ class Search {
     return *fp32_;
   }
 
-  // FP32's time; all others run interleaved with it and count by their share of it, since a machine's speed drifts meanwhile.
+  // The time of FP32; other assignments run interleaved with it and get its time multiplied by their ratio to it, since
+  // a machine's speed drifts meanwhile.
   std::int64_t timeOf(BuiltModel& built, const Assignment& assignment) {
     if (assignment == all(kInFp32))
       return static_cast<std::int64_t>(medianForward(built.module(), inputs_.example(), kTiming_s));
@@ -254,7 +258,7 @@ class Search {
     return static_cast<std::int64_t>(ratio * static_cast<double>(trials_.front().record.elapsed_ns));
   }
 
-  // Builds, times and judges; known ones from an interrupted search are taken as they were.
+  // Builds, times and judges an assignment; trials of an interrupted search are taken as they were.
   const Trial& attempt(const Assignment& assignment) {
     const std::string key = SearchState::assignmentKey(assignment), name = assignmentName(assignment);
     Trial trial;
@@ -289,8 +293,8 @@ class Search {
     return trials_.back();
   }
 
-  // FP32, BF16 and full INT8 as landmarks; then rising prices of noise, halving the interval between the dearest that
-  // breaks the budget and the cheapest that keeps it.
+  // Tries FP32, BF16 and full INT8 as landmarks; then prices of noise, halving the interval between the highest price
+  // that breaks the budget and the lowest that keeps it.
   void tryAssignments() {
     attempt(all(kInFp32));
     std::set<Assignment> seen{all(kInFp32), all(kInInt8)};
@@ -300,7 +304,7 @@ class Search {
     }
     const auto tryPrice = [&](double price) {
       Assignment assignment = cheapest(choices_, edges_, price);
-      // Without INT8 there is one graph in BF16, which decides for itself what follows.
+      // Without INT8 the model is one graph in BF16, which chooses its operations itself.
       const bool in_bf16 = countOf(assignment, kInInt8) == 0 && countOf(assignment, kInBf16) > 0;
       if (in_bf16) assignment = all(kInBf16);
       if (!seen.insert(assignment).second) {
@@ -320,7 +324,7 @@ class Search {
     }
   }
 
-  // The fastest within the budget; FP32 where nothing is faster.
+  // The fastest trial within the budget; FP32 where none is faster.
   Trial* fastest() {
     Trial* best = &trials_.front();
     const auto limit = static_cast<std::int64_t>(kWorthIt * static_cast<double>(best->record.elapsed_ns));
@@ -402,7 +406,7 @@ class Search {
   std::vector<PrecisionEdge> edges_;
   std::vector<at::Tensor> expected_;
   std::vector<Trial> trials_;
-  std::unique_ptr<BuiltModel> fp32_;  // from when it is first timed on
+  std::unique_ptr<BuiltModel> fp32_;  // made when first needed
   bool has_bf16_ = false;
 };
 

@@ -1,3 +1,4 @@
+// Compares a module with the original over all sequences of inputs.
 #include "studio/engine/job_verify.h"
 
 #include <optional>

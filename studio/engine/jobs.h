@@ -6,7 +6,7 @@
 
 namespace ipex_studio {
 
-// The model as a path.
+// Path of the model, which is an inherited descriptor.
 constexpr const char* kEngineModelPath = "/proc/self/fd/4";
 static_assert(kEngineModelFd == 4);
 

@@ -1,5 +1,5 @@
-// ipex-studio-engine: one job in, records out. Started by ipex-studio with descriptors 3 (channel), 4 and 5 (models);
-// it opens no database, decides no file name, and whatever goes wrong here ends this process only.
+// ipex-studio-engine: one job in, records out. ipex-studio starts it with descriptors 3 (channel), 4 and 5 (models). It
+// opens no database and decides no file name, and whatever goes wrong here ends this process only.
 #include <fcntl.h>
 
 #include <cstdio>
@@ -33,7 +33,7 @@ void runJob(const EngineJob& job, Channel& channel) {
   }
 }
 
-// Sentences name the file as the user knows it, not the descriptor.
+// Names the file in a sentence as the user knows it, instead of by its descriptor.
 std::string named(std::string text, const std::string& model_name) {
   for (const char* path : {"/proc/self/fd/4", "/proc/self/fd/5"}) {
     for (std::size_t at = text.find(path); at != std::string::npos; at = text.find(path)) {
@@ -46,7 +46,7 @@ std::string named(std::string text, const std::string& model_name) {
 constexpr char kNoMemory[] = "There is not enough memory to run this model on these inputs; try smaller ones.";
 
 int fail(Channel& channel, ExitCode code, std::string sentence) {
-  // libtorch's allocator throws a plain error with an address space's worth of detail.
+  // A failed allocation of libtorch arrives as a plain exception with a long internal text.
   if (sentence.find("DefaultCPUAllocator: ") != std::string::npos) {
     sentence = kNoMemory;
     code = ExitCode::kFailure;

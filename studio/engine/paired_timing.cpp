@@ -1,3 +1,4 @@
+// Interleaved timing of two modules, and the interval of their ratio.
 #include "studio/engine/paired_timing.h"
 
 #include <algorithm>
@@ -12,12 +13,12 @@ namespace {
 constexpr int kMinTimingRounds = 9, kMaxTimingRounds = 27;
 constexpr double kTurn_s = 0.12;
 
-// Ratios of rounds need not follow any distribution: order statistics around the median.
+// The median and its interval by order statistics, as ratios of rounds need not follow any distribution.
 InterleavedRatio medianWithInterval(std::vector<double> ratios) {
   std::sort(ratios.begin(), ratios.end());
   const auto count = static_cast<double>(ratios.size());
   const auto outside =
-      static_cast<std::size_t>(std::max(0.0, std::floor(count / 2 - 0.98 * std::sqrt(count))));  // of n flips, to 2.5 %
+      static_cast<std::size_t>(std::max(0.0, std::floor(count / 2 - 0.98 * std::sqrt(count))));  // 2.5 % per side
   return {ratios[ratios.size() / 2], ratios[outside], ratios[ratios.size() - 1 - outside]};
 }
 

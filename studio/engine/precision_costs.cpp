@@ -1,3 +1,4 @@
+// Times of operations, costs of casts, and the choice between precisions as a graph of costs.
 #include "studio/engine/precision_costs.h"
 
 #include <fmt/format.h>
@@ -10,7 +11,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr double kCall_ns = 1500;  // of a cast, however small
+constexpr double kCall_ns = 1500;  // least time of a cast
 constexpr double kCastBytes = 5;   // per element: a float on one side, a byte on the other
 
 double medianOf(std::vector<std::int64_t> samples) {
@@ -112,7 +113,7 @@ std::vector<double> timesOf(const std::vector<PrecisionChoice>& choices, const R
 }
 
 std::vector<PrecisionEdge> edgesOf(const CalibrationPlan& plan, const Recipe& recipe, double bytes_per_ns) {
-  std::map<int, int> writer;  // point to candidate
+  std::map<int, int> writer;  // point → candidate
   for (std::size_t c = 0; c < plan.writes.size(); ++c) {
     if (plan.writes[c] >= 0) writer[plan.writes[c]] = static_cast<int>(c);
   }

@@ -1,3 +1,4 @@
+// Builds the models of a search, with or without measured kernels.
 #include "studio/engine/search_models.h"
 
 #include "core/lower/region_object.h"

@@ -1,4 +1,4 @@
-// The hundred models that a search over precisions makes of one.
+// Makes the many models, up to hundreds, that a search over precisions tries.
 #pragma once
 
 #include "passes/optimize.h"
@@ -6,7 +6,8 @@
 
 namespace ipex_studio {
 
-// One of them. libtorch keeps what a method was compiled to as long as anybody refers to it, so that is let go.
+// One model. libtorch keeps the compiled code of a method as long as anything refers to it, so the destructor releases
+// the methods.
 struct BuiltModel {
   explicit BuiltModel(OptimizedModel made) : model(std::move(made)) {}
   ~BuiltModel();
@@ -18,19 +19,19 @@ struct BuiltModel {
   OptimizedModel model;
 };
 
-// Makes them. What is measured to choose kernels for one is known to those after it, and sent to the studio: most of their
-// steps are the same, and the model that is exported in the end has the kernels that were timed here. Not thread-safe.
+// Builds models. Kernel times measured for one model are known to later ones, since most of their steps are the same,
+// and are sent to the studio, so that the exported model gets the kernels that were timed here. Not thread-safe.
 class SearchModels {
  public:
-  // All of them outlive this.
+  // Every argument must outlive this object.
   SearchModels(const EngineJob& job, const torch::jit::Module& module, const Inputs& example, Channel& channel)
       : job_(job), module_(module), example_(example), channel_(channel), tuning_record_(job.optimize.tuning_record) {}
 
-  // The job's, without what only the whole job writes.
+  // The job's options without dumps and recipe, which belong to the whole job.
   OptimizeOptions options(Precision precision, TuneMode tune) const;
-  // `recipe`: read in INT8 only. Kernels by rules of thumb. Throws what optimizeModel throws.
+  // A model with kernels chosen by rules of thumb. `recipe`: read in INT8 only. Throws what optimizeModel throws.
   BuiltModel build(Precision precision, const std::string& recipe) const;
-  // The same with kernels measured as the job says; it has run once.
+  // A model with kernels measured as the job says, which has run once.
   BuiltModel buildTuned(Precision precision, const std::string& recipe);
 
  private:

@@ -1,3 +1,4 @@
+// Writes and reads the state of a search as JSON.
 #include "studio/engine/search_state.h"
 
 #include <nlohmann/json.hpp>

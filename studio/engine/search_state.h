@@ -11,15 +11,16 @@ namespace ipex_studio {
 
 struct SearchState {
   std::string data;                              // DataSet::fingerprint
-  std::string calibration;                       // of an unfinished calibration
-  std::string recipe;                            // of a finished one
+  std::string calibration;                       // state of an unfinished calibration
+  std::string recipe;                            // recipe of a finished calibration
   std::map<std::string, double> sensitivity_db;  // by RecipeNode::key
   std::map<std::string, TradeoffRecord> trials;  // by assignmentKey
 
   std::string text() const;
-  // Empty text: a new search on `data`. Throws Error(kUsage) when the text is damaged or of other data.
+  // Reads a state; an empty text begins a new search on `data`. Throws Error(kUsage) when the text is damaged or
+  // belongs to other data.
   static SearchState read(const std::string& text, const std::string& data);
-  // The assignment itself (precision_costs.h), "bf16" where all of it is.
+  // Key of a trial: the assignment itself (precision_costs.h), or "bf16" if everything is in BF16.
   static std::string assignmentKey(const std::string& assignment);
 };
 

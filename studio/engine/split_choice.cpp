@@ -1,3 +1,4 @@
+// Lists, measures and judges splits of the cores.
 #include "studio/engine/split_choice.h"
 
 #include <fmt/format.h>
@@ -24,7 +25,7 @@ void measure(torch::jit::Module& module, const Inputs& inputs, Split* split) {
   const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   std::nth_element(samples.begin(), middle, samples.end());
   const double latency_ms = static_cast<double>(*middle) * 1e-6;
-  // The better of the rounds: other work on the machine only slows down.
+  // The better round counts, as other work on the machine only slows it down.
   split->latency_ms = split->latency_ms == 0 ? latency_ms : std::min(split->latency_ms, latency_ms);
   split->requests_per_s = std::max(split->requests_per_s, static_cast<double>(samples.size()) / seconds);
 }

@@ -1,4 +1,4 @@
-// --hint: how a machine's cores are best split into instances and threads, found by measuring a few splits.
+// Splits the cores into instances and threads for --hint, by measuring a few splits.
 #pragma once
 
 #include <string>
@@ -15,14 +15,15 @@ struct Split {
   double requests_per_s = 0;
 };
 
-// Splits worth measuring, most threads per instance first: all cores, and powers of two below. kLatency: of one instance.
+// Splits worth measuring, most threads per instance first: all cores, then powers of two below. One instance for
+// kLatency.
 std::vector<Split> splitsOf(std::int32_t cores, Hint hint);
 
-// The best of measured splits: least latency, or most requests per second. Among those within 1 % of the best the one
+// The best of measured splits: least latency, or most requests per second. Among those within 1 % of the best, the one
 // with fewer instances (kThroughput) or threads (kLatency), which leaves more to others.
 Split bestSplit(const std::vector<Split>& measured, Hint hint);
 
-// Measures every split twice, interleaved, and returns the best. `say` gets one sentence with all figures.
+// Measures every split twice, interleaved, and returns the best. `sentence` gets one sentence with all figures.
 Split chooseSplit(torch::jit::Module& module, const Inputs& inputs, std::int32_t cores, Hint hint,
                   std::string* sentence);
 

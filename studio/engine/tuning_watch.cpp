@@ -1,3 +1,4 @@
+// Polls the measuring of kernels from a thread of its own, and sends progress.
 #include "studio/engine/tuning_watch.h"
 
 #include <fmt/format.h>
@@ -8,7 +9,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr auto kInterval = std::chrono::milliseconds(300);
-constexpr double kBegin = 0.8, kEnd = 1.0;  // of the engine's own progress
+constexpr double kBegin = 0.8, kEnd = 1.0;  // range of the engine's own progress
 
 }  // namespace
 

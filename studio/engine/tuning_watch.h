@@ -1,4 +1,4 @@
-// Tells the studio how far the measuring of kernels is, while the first run waits for it.
+// Reports the progress of measuring kernels to the studio, while the first run waits for it.
 #pragma once
 
 #include <condition_variable>
@@ -10,7 +10,7 @@
 
 namespace ipex_studio {
 
-// While it lives nothing else may send on the channel.
+// Reports from its own thread from construction to destruction; nothing else may send on the channel meanwhile.
 class TuningWatch {
  public:
   TuningWatch(const torch::jit::IValue& tuning, Channel& channel);

@@ -1,3 +1,4 @@
+// Commands, their flags and their help texts.
 #include "studio/flags/command_line.h"
 
 #include <fmt/format.h>
@@ -207,7 +208,7 @@ void addDatabaseCommands(CLI::App& app, CommandLine& line) {
   completion->add_option("SHELL", line.shell, "bash or zsh.")->required()->check(CLI::IsMember({"bash", "zsh"}));
 }
 
-// A window with nothing open makes sense to a person and to a script.
+// True if an empty window may open: there is a display, and no table is asked for.
 bool canWelcome(const CommandLine& line) {
   const bool display = std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
   return display && !line.json && !line.csv;

@@ -59,7 +59,7 @@ struct CommandLine : Request {
   std::string theme;  // empty: as chosen last
   double scale = 0;   // 0: as the display asks
 
-  // A person expects these; a program that calls the optimizer asks for them.
+  // Sets defaults that suit people on the command line; a program that calls the optimizer sets these itself.
   CommandLine() {
     optimize.tune = TuneMode::kQuick;
     calibration.samples = 1000;
@@ -70,7 +70,7 @@ struct CommandLine : Request {
 // made from the same tree.
 std::unique_ptr<CLI::App> makeApp(CommandLine& line);
 
-// Parses; prints help, the version or what is wrong. An exit code when there is nothing left to do.
+// Parses the arguments; prints help, the version or what is wrong. Returns an exit code if nothing is left to do.
 std::optional<int> parseCommandLine(int argc, char** argv, CommandLine& line);
 
 }  // namespace ipex_studio

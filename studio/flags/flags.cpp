@@ -1,3 +1,4 @@
+// Binds rows of the table of fields to flags with their checks.
 #include "studio/flags/flags.h"
 
 #include <cstdlib>
@@ -10,7 +11,7 @@
 namespace ipex_studio {
 namespace {
 
-// "fp32" or "fp32,bf16,fp16,int8".
+// Checks a list such as "fp32" or "fp32,bf16,fp16,int8"; returns what is wrong, or an empty text.
 std::string checkPrecisions(const std::string& text) {
   std::istringstream names(text);
   std::string name;
@@ -31,7 +32,7 @@ void setPrecisions(const PrecisionList& list, const std::string& text) {
   list.others->pop_back();
 }
 
-// Empty: a group of its own that --help calls "Options".
+// Group of --help for a set of flags; empty for sets that --help lists under "Options".
 const char* groupOf(FlagSet set) {
   switch (set) {
     case FlagSet::kModel:
@@ -110,7 +111,7 @@ class FlagAdder {
     } else {
       CLI::Option* option = app_.add_option(flag.name, member, flag.help);
       if (flag.commas) option->delimiter(',');
-      // Otherwise a flag with several values takes the words behind it.
+      // Without this a flag with several values would take the words after it, too.
       if constexpr (!std::is_same_v<T, typename ElementOf<T>::Type>) option->allow_extra_args(false);
       check<typename ElementOf<T>::Type>(option, flag);
       return flag.shows_default ? option->capture_default_str() : option;

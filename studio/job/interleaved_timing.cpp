@@ -1,3 +1,4 @@
+// The verdict on rounds: their order, or an interval too narrow to matter.
 #include "studio/job/interleaved_timing.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Starts the engine between fork and exec, exchanges frames with it, and reads how it ended.
 #include "studio/job/process.h"
 
 #include <fcntl.h>

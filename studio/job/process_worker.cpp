@@ -41,7 +41,7 @@ class SpawnActions {
 
 }  // namespace
 
-// Starts the worker. Its words go to exec unchanged: no shell of this machine reads them.
+// Starts the worker. Its words go to exec unchanged, so no shell of this machine interprets them.
 void EngineProcess::startWorker(const EngineStart& start, int their_channel, int their_stderr) {
   is_worker_ = true;
   export_fd_ = start.export_fd;

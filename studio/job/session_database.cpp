@@ -1,3 +1,4 @@
+// Reads and writes of a job, whose failures are kept as the problem.
 #include "studio/job/session_database.h"
 
 #include "core/record/records_json.h"

@@ -1,3 +1,4 @@
+// Job folders, copies of exports, and files that are replaced whole.
 #include "studio/job/session_files.h"
 
 #include <fcntl.h>

@@ -52,8 +52,8 @@ void checkOutputPath(const std::string& path);
 // Throws Error(kFailure).
 void moveExport(int source, std::int64_t bytes, const std::string& target);
 
-// Does the same with a file of prepared weights that begins at byte `begin`. Only the owner may write the result,
-// since files that others may write are not mapped.
+// Moves a file of prepared weights, which begins at byte `begin` of `source`, in the same way. Only the owner may write
+// the result, since files that others may write are not mapped.
 void movePreparedWeights(int source, std::int64_t begin, const std::string& target);
 
 // Copies the plain files of `source` whose names end in ".ir" into `target`, which is made when missing.

@@ -1,3 +1,4 @@
+// The stages of a job, from the start of its engines to the export.
 #include "studio/job/session_job.h"
 
 #include <fcntl.h>
@@ -225,7 +226,7 @@ void ModelJob::load(Side& side, bool only_rewrite) {
   side.run.compile_ns = messageInteger(ready, "compile_ns", 0, kMax);
   side.run.first_run_ns = messageInteger(ready, "first_run_ns", 0, kMax);
   side.run.tune_ns = messageInteger(ready, "tune_ns", 0, kMax);
-  // The split of threads that was asked for or that --hint chose holds for the other engines, too.
+  // Other engines get the same split of threads, asked for or chosen by --hint.
   request_.measure.threads = static_cast<std::int32_t>(messageInteger(ready, "threads", 1, 1 << 16));
   request_.measure.instances = static_cast<std::int32_t>(messageInteger(ready, "instances", 1, 1 << 16));
   request_.measure.hint = Hint::kNone;

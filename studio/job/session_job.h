@@ -16,19 +16,19 @@
 
 namespace ipex_studio {
 
-// The request of a job, with paths as the user wrote them, and what the studio knows of the job. `optimize` is complete:
-// its quantization_recipe and `data.preprocess` hold the texts of the files that the request names.
+// The request of a job, with paths as the user wrote them, and what the studio knows of the job. `optimize` is
+// complete: its quantization_recipe and `data.preprocess` hold the texts of the files that the request names.
 struct JobRequest : Request {
-  std::string command = "run";              // "run", "bench", "studio": goes into the record
+  std::string command = "run";              // for the record: "run", "bench", "studio"
   std::vector<std::string> remembered;      // `inputs` of an earlier run on this model
-  std::vector<DecisionRecord> decisions;    // that `optimize` holds; for the record
+  std::vector<DecisionRecord> decisions;    // for the record: the decisions that `optimize` holds
   bool use_landlock = true;                 // false: as on a kernel without it
   bool remote = false;                      // the model and all paths are those of a worker's machine
-  std::vector<PrecisionAbility> abilities;  // of that machine; empty: not known yet
+  std::vector<PrecisionAbility> abilities;  // of the machine that runs the model; empty: not known yet
   // Time from the beginning to the verdict when a version is measured against the one before. Rounds end when the
   // verdict is clear or the time is over; 0: as `measure` says.
   double decide_within_s = 0;
-  double tune_budget_s = 0;  // that measuring kernels may take; 0: as the mode says
+  double tune_budget_s = 0;  // time that measuring kernels may take; 0: as the mode says
 
   JobRequest() = default;
   explicit JobRequest(const Request& request) : Request(request) {}
@@ -38,7 +38,7 @@ struct JobRequest : Request {
 class JobEvents {
  public:
   virtual ~JobEvents() = default;
-  // `fraction` of the whole job, 0..1; `eta_s` is negative while unknown.
+  // The job goes on. `fraction`: of the whole job, 0..1; `eta_s` is negative while unknown.
   virtual void onProgress(const std::string& /*stage*/, double /*fraction*/, double /*eta_s*/) {}
   virtual void onLog(const std::string& /*text*/, bool /*warning*/) {}
   // The record holds something new that is worth showing.
@@ -48,7 +48,7 @@ class JobEvents {
   virtual void onMeasured(const JobRecord& /*job*/) {}
   // Timing begins or ends. While it lasts nothing else should run on this machine and no snapshot can be shown.
   virtual void onTimed(bool /*timed*/) {}
-  // True if this program did other work between two times (ns) of the steady clock.
+  // True if this program did other work between the two times (ns on the steady clock).
   virtual bool disturbed(double /*begin_ns*/, double /*end_ns*/) { return false; }
   // A calibration or search has written this state to its state file.
   virtual void onState(const std::string& /*text*/) {}

@@ -1,4 +1,5 @@
-// Rounds: the engines of a job are timed one after the other, again and again, so that a slow drift of the machine favours none.
+// Rounds: times the engines of a job one after the other, again and again, so that a slow drift of the machine favours
+// none.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +50,7 @@ void ModelJob::takeTurn(Side& side, int index, double seconds, std::int64_t iter
   }
 }
 
-// Samples of a round during which nothing of this program ran.
+// Samples of a round that were taken while this program did nothing else.
 std::vector<std::int64_t> ModelJob::undisturbed(const RoundResult& result) {
   const auto begin = static_cast<double>(result.begin_ns);
   if (!model_.worker.empty() || !events_.disturbed(begin, begin + static_cast<double>(result.wall_ns)))

@@ -1,3 +1,4 @@
+// Runs calibrations and searches with a state file, and reads their results.
 #include "studio/job/session_precision.h"
 
 #include <fmt/format.h>

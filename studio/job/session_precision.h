@@ -12,7 +12,7 @@ namespace ipex_studio {
 // The file that an interrupted job resumes from. It holds a whole state or none, and is removed once the job is done.
 class StateFile {
  public:
-  // `restart`: removes the state of an earlier job.
+  // A state in `path`. `restart`: removes the state of an earlier job.
   StateFile(std::string path, bool restart);
   // The state; empty if there is none. Throws Error(kUsage) if it is too large.
   std::string read() const;
@@ -42,7 +42,7 @@ struct PrecisionSearchResult {
   std::vector<TradeoffRecord> tradeoffs;
 };
 
-// The assignments that the state of a search holds, in no order; empty for any other text.
+// The assignments in the state of a search, in no particular order; empty for any other text.
 std::vector<TradeoffRecord> triedSoFar(const std::string& state);
 
 // Searches the fastest assignment of precisions within the request's budget. `tuning` receives the kernels' times, so

@@ -1,3 +1,4 @@
+// Starts an engine ahead of its job, and collects its messages until it is ready.
 #include "studio/job/session_prepared.h"
 
 #include <utility>

@@ -1,5 +1,5 @@
-// An engine that waits for a decision: it loads and freezes the model and runs it in double precision in advance, so
-// that an answer takes no longer than what the decision changes.
+// An engine that waits for a decision. It loads and freezes the model and runs it in double precision in advance, so
+// that after the decision only the work that the decision changes is left.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Jobs that answer with one result: the list of passes, the comparison of two files.
+// Jobs that answer with one result: the list of passes, and the comparison of two files.
 #include <algorithm>
 
 #include "core/record/records_json.h"
@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// `events` may be null.
+// Waits for the result of a job. `events` may be null.
 json runToResult(EngineProcess& engine, const EngineJob& job, JobEvents* events) {
   engine.send(toJson(job));
   while (true) {

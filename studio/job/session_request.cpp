@@ -1,3 +1,4 @@
+// Checks of a request, limits, and the job that an engine gets.
 #include "studio/job/session_request.h"
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@
 namespace ipex_studio {
 namespace {
 
-// Only the outline: names and values are the engine's business.
+// Checks the form of an --input value; the engine checks its names and values.
 void checkInputText(const std::string& text) {
   const std::size_t cut = text.find_first_of(":=");
   if (cut == std::string::npos || cut == 0 || cut + 1 == text.size()) {
@@ -44,7 +45,7 @@ EngineLimits limitsFor(const CheckedModel* model, const JobRequest& request) {
   const MachineFacts facts = machineFacts();
   EngineLimits limits;
   limits.silence_s = request.silence_s;
-  // Address space, not memory: stacks and heaps of threads are reserved long before they are used.
+  // This limits address space, not memory: stacks and heaps of threads are reserved long before they are used.
   if (facts.memory_bytes > 0) {
     limits.memory_bytes = facts.memory_bytes + (std::int64_t{4} << 30) + std::int64_t{facts.cores} * (128 << 20);
   }
@@ -66,7 +67,7 @@ std::vector<std::string> readablePaths(const JobRequest& request) {
   const std::string data = absolutePath(request.data.path);
   if (data.empty()) return paths;
   paths.push_back(data);
-  // Labels of MNIST's form lie beside the images.
+  // Labels of data in MNIST's format lie beside the images.
   const std::size_t images = data.rfind("images");
   if (images != std::string::npos && images > data.rfind('/')) {
     std::string labels = data;
@@ -170,7 +171,7 @@ void checkRequest(const JobRequest& request) {
 }
 
 std::string inputText(const InputRecord& input) {
-  // A tensor's description ends in its dtype, a scalar's has no colon.
+  // The description of a tensor ends in a colon and its dtype; that of a scalar has no colon.
   const bool tensor = input.description.find(':') != std::string::npos;
   return input.name + (tensor ? ":" : "=") + input.description;
 }

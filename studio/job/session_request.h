@@ -1,4 +1,4 @@
-// Turns a request into a job for an engine: checked, bounded, written down. Private to studio/job and studio/session.
+// Turns a request into a job for an engine, with checks and limits. Private to studio/job and studio/session.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 
 namespace ipex_studio {
 
-// Memory, CPU time and file sizes that no honest job reaches. `model` may be null.
+// Limits of memory, CPU time and file sizes that no honest job reaches. `model` may be null.
 EngineLimits limitsFor(const CheckedModel* model, const JobRequest& request);
 
-// Empty stays empty.
+// The absolute form of a path; empty for an empty path.
 std::string absolutePath(const std::string& path);
 
 // Files and folders beside the model that an engine must read for the request.
 std::vector<std::string> readablePaths(const JobRequest& request);
 
-// Everything an engine for this model starts with, but for what only one kind of job needs.
+// The start of an engine for this model, without what only one kind of job needs.
 EngineStart engineStart(const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
                         std::int32_t threads);
 
-// Dumps go to the folder "dump" inside `folder`.
+// The job for an engine. Dumps go to the folder "dump" inside `folder`.
 EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& request, const JobFolder& folder,
                     std::int32_t threads);
 
@@ -29,7 +29,7 @@ EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& r
 // is asked for, and until a worker has reported its abilities.
 std::string whyNotPrecision(Precision precision, const JobRequest& request);
 
-// Throws Error(kFailure): the engine sent something that does not belong there.
+// Throws Error(kFailure): the engine sent a message of a type that is not expected here.
 [[noreturn]] void unexpectedMessage(const std::string& type);
 
 }  // namespace ipex_studio

@@ -1,9 +1,10 @@
-// Models on other machines: how a worker is named, and what both ends of the wire do.
+// Models on other machines: how a worker is named, and what both ends of the connection do.
 //
-// `ssh://[user@]host[:port]/path/model.pt` starts `ssh -T host ipex-studio worker`; any other command can be given. Frames as
-// in protocol.h go over its standard input and output. To the worker: start (model, threads, trust), then all that goes to
-// an engine. From the worker: opened (hash, size, findings, machine, precisions), all that an engine says, and before the
-// result of an export the file in pieces. The model's name travels in a frame, so no shell ever reads it.
+// `ssh://[user@]host[:port]/path/model.pt` starts `ssh -T host ipex-studio worker`; any other command can be given.
+// Frames as in protocol.h go over its standard input and output. To the worker: start (model, threads, trust), then all
+// that goes to an engine. From the worker: opened (hash, size, findings, machine, precisions), all messages of the
+// engine, and, before the result of an export, the file in pieces. The model's name travels in a frame, so no shell
+// ever reads it.
 #pragma once
 
 #include <optional>

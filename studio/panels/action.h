@@ -13,7 +13,7 @@ struct Action {
 
 // Actions that stand together in the command palette.
 struct ActionGroup {
-  int place;  // in the palette, ascending; of what a tab can do: from 700 to 899
+  int place;  // place in the palette, ascending; groups of tabs: 700 to 899
   std::vector<Action> actions;
 };
 

@@ -181,7 +181,7 @@ class ComparePanel : public Panel {
     ImGui::SameLine(0, ui_.px(10));
     ImGui::SetCursorPosY(ui_.px(11));
     std::string text = fmt::format("95 % {:.2f}–{:.2f}", ratio.low, ratio.high);
-    // Of many runs only the first and the last are named, which the verdict is about.
+    // Only the first and the last run are named, which the verdict compares.
     for (std::size_t r = 0; r < set.runs.size(); r += std::max<std::size_t>(1, set.runs.size() - 1))
       text += fmt::format(" · {} {}, {:.3f} ms", runLetter(r), runText(set.runs[r]),
                           static_cast<double>(set.runs[r].p50_ns) / 1e6);
@@ -217,7 +217,7 @@ class ComparePanel : public Panel {
                   comparable() ? fmt::format("{}{:.3f}", faster ? "−" : "+", std::abs(change) / 1e6) : "–");
     delta_.number(column++, tone, ratio(row) > 0 ? fmt::format("{:.2f}×", ratio(row)) : "–");
     if (!delta_.cell(column) || widest_ns_ <= 0 || !comparable()) return;
-    // Bars begin in the middle; to the left is faster, to the right slower.
+    // Bars begin in the middle and go to the left for faster, to the right for slower.
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float middle = std::floor(at.x + ImGui::GetContentRegionAvail().x / 2);
     const float width = ImGui::GetContentRegionAvail().x / 2 * static_cast<float>(change / widest_ns_);

@@ -60,7 +60,7 @@ bool DataTable::beginRow(int position, bool selected, const std::string& first, 
   return clicked;
 }
 
-// Draws the heads, as ImGui's own header row cannot align to the right.
+// Draws the heads, as ImGui's own header row cannot align to the right; true if the order changed.
 bool DataTable::drawHeads() {
   bool changed = false;
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers, ui_->px(26));

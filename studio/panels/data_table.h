@@ -1,5 +1,5 @@
-// A table as all panels draw it: sortable heads, numbers at the right, one row selected by mouse or key. Only rows in
-// view cost anything.
+// A table as all panels draw it, with sortable heads, numbers at the right, and one row selected by mouse or key. Only
+// rows in view cost anything.
 #pragma once
 
 #include <functional>
@@ -37,7 +37,7 @@ class DataTable {
   // Shows a column or leaves it out.
   void show(int column, bool shown) { columns_[static_cast<std::size_t>(column)].left_out = !shown; }
   void setPoints(int column, float points) { columns_[static_cast<std::size_t>(column)].points = points; }
-  // Brings a row into view with the next draw.
+  // Brings a row into view with the next draw().
   void scrollTo(int row) { scroll_to_ = row; }
 
   // Begins a row; true if it was clicked. `mark`: colour of a square before the first column's text; 0: none.

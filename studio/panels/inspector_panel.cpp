@@ -1,4 +1,5 @@
-// Right: everything known about the selected thing: node, attributes, constants, origins, kernel, times, remarks.
+// The panel at the right: everything known about the selected thing: node, attributes, constants, origins, kernel,
+// times, remarks.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -66,7 +66,7 @@ struct OperationList {
 // Module in a name: "layer1.0" of "layer1.0.conv3 + add"; empty if there is none.
 std::string_view moduleOf(std::string_view name);
 
-// `open_groups`: names of groups whose rows are listed.
+// Lists the operations of a run that match. `open_groups`: names of groups whose rows are listed.
 OperationList listOperations(const RunIndex& run, const OperationQuery& query,
                              const std::vector<std::string>& open_groups);
 

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "studio/snapshot/snapshot_index.h"
 
-// In the order of tabs.
+// All panels, in the order of tabs.
 #define IPEX_PANELS(PANEL) \
   PANEL(kRunBar)           \
   PANEL(kPassesPanel)      \

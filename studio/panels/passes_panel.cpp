@@ -1,4 +1,4 @@
-// Left: the history of passes, to scrub through, and below it what to do next.
+// The panel at the left: the history of passes, to scrub through, and below it what to do next.
 #include <fmt/format.h>
 
 #include <algorithm>

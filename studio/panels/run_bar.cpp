@@ -1,4 +1,4 @@
-// Top: the model, the choices for a run, the button that starts it, and the main result.
+// The bar at the top: the model, the choices for a run, the button that starts it, and the main result.
 #include <fmt/format.h>
 
 #include <algorithm>

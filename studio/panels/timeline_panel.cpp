@@ -282,7 +282,7 @@ class TimelinePanel : public Panel {
       const float x0 = x.at(static_cast<double>(slices[i].begin_ns));
       float x1 = x.at(static_cast<double>(slices[i].end_ns));
       if (x1 < std::max(x0, drawn_to) + 1) {
-        // Of slices that share a pixel only the longest is drawn.
+        // Only the longest of the slices that share a pixel is drawn.
         const std::int64_t pixel_end = static_cast<std::int64_t>(x.value(std::max(x0, drawn_to) + 1));
         for (; next < slices.size() && slices[next].end_ns < pixel_end && next < i + kMaxPerPixel; ++next) {
           if (slices[next].end_ns - slices[next].begin_ns > slices[shown].end_ns - slices[shown].begin_ns) shown = next;

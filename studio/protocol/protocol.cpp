@@ -1,3 +1,4 @@
+// Messages as JSON, and frames cut from a stream of bytes.
 #include "studio/protocol/protocol.h"
 
 #include <fmt/format.h>
@@ -223,7 +224,7 @@ bool writeFrame(int fd, const json& message) {
   std::size_t sent = 0;
   while (sent < frame.size()) {
     ssize_t count = ::send(fd, frame.data() + sent, frame.size() - sent, MSG_NOSIGNAL);
-    // A worker may speak through a pipe.
+    // A worker may be connected by a pipe instead of a socket.
     if (count < 0 && errno == ENOTSOCK) count = ::write(fd, frame.data() + sent, frame.size() - sent);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;

@@ -1,7 +1,8 @@
 // The language between ipex-studio and its engine process: frames over a pair of sockets.
 //
-// A frame is a 4-byte little-endian length and so many bytes of JSON: one object with a "type". The first frame to the
-// engine is the job; what follows are rounds. The engine answers with messages and ends with a result or an error.
+// A frame is a 4-byte little-endian length and that many bytes of JSON: one object with a "type". The first frame to
+// the engine is the job; turns and a finish request follow. The engine answers with messages and ends with a result or
+// an error.
 //
 //   to the engine      job      EngineJob; a second one where the first says to wait for it
 //                      turn     Turn: run forward for a while, then answer with samples
@@ -14,12 +15,12 @@
 //                      prepared an engine that waits has the model ready; the job follows
 //                      ready    load, compile, tuning and first run times; accuracy; the engine now waits for rounds
 //                      samples  raw times of one turn
-//                      state    how far a calibration or search is, to go on from when it is interrupted
+//                      state    state of a calibration or search, from which an interrupted one resumes
 //                      result   depends on the job: the run record, a text, accuracy records
 //                      error    exit code, sentence
 //
-// The studio believes nothing of what arrives: frames are limited in size, every record passes records_json.h, names of
-// files never come from the engine.
+// The studio trusts nothing that arrives: frames are limited in size, every record is checked by records_json.h, and
+// names of files never come from the engine.
 #pragma once
 
 #include <cstdint>
@@ -52,19 +53,19 @@ enum class JobKind {
   kSearch,     // finds the fastest precisions within a budget; the result is a recipe and what was tried
 };
 
-// The job of one engine process. Paths are those of the engine's view: descriptors as /proc/self/fd/N.
+// The job of one engine process. Paths are as the engine sees them: descriptors as /proc/self/fd/N.
 // `optimize.dump_directory` lies in the job's folder, `data.metric` is readable if it is a file.
 struct EngineJob : Request {
   JobKind kind = JobKind::kOptimize;
   std::string model_name;            // as the user wrote it, for messages
   std::vector<std::string> guessed;  // inputs that were guessed for this model before; used when `inputs` is empty
   bool optimize_only = false;        // kOptimize: the result comes after the passes; nothing is run
-  // kOptimize: load and freeze the model, compute what results are compared with, and wait for another job, of which only
-  // `optimize`, `measure` and `tune_budget_s` count.
+  // True (kOptimize): the engine loads and freezes the model, computes reference results, and waits for another job, of
+  // which only `optimize`, `measure` and `tune_budget_s` count.
   bool wait = false;
-  double tune_budget_s = 0;  // kOptimize: kernels are measured no longer than about so long; 0: as the mode says
+  double tune_budget_s = 0;  // kOptimize: approximate limit for measuring kernels; 0: as the mode says
   std::string job_folder;    // the only folder the engine may write to
-  std::string state;         // kCalibrate, kSearch: to go on from; empty: from the beginning
+  std::string state;         // kCalibrate, kSearch: state to resume from; empty: none
 
   EngineJob() = default;
   explicit EngineJob(const Request& request) : Request(request) {}
@@ -73,31 +74,30 @@ struct EngineJob : Request {
 struct Turn {
   std::int32_t index = 0;
   double seconds = 0.3;
-  std::int64_t iterations = 0;  // > 0: exactly so many, `seconds` is ignored
+  std::int64_t iterations = 0;  // > 0: exactly that many runs; `seconds` is ignored
 };
 
 struct RoundResult {
   std::int32_t index = 0;
   std::vector<std::int64_t> latency_ns;
-  std::int64_t begin_ns = 0;  // of the first, on this machine's steady clock
+  std::int64_t begin_ns = 0;  // begin of the first run, on the steady clock
   std::int64_t wall_ns = 0;
   std::int64_t cpu_ns = 0;
 };
 
 struct FinishRequest {
-  std::int32_t profile_iterations = 0;  // 0: no per-step times
-  std::optional<ExportForm>
-      export_form;        // writes the model to kEngineExportFd; the result's "model_bytes" says how long it is
-  bool prepared = false;  // then, right behind it, its weights (core/plan/prepared_weights.h)
-  bool evaluate = false;  // also metrics on the data, and the size of the compiled form
-  bool stay = false;      // answer, then wait for more
+  std::int32_t profile_iterations = 0;    // 0: no per-step times
+  std::optional<ExportForm> export_form;  // form to write to kEngineExportFd; the result has its "model_bytes"
+  bool prepared = false;                  // true: writes its weights right behind it (core/plan/prepared_weights.h)
+  bool evaluate = false;                  // true: adds metrics on the data, and the size of the compiled form
+  bool stay = false;                      // true: the engine answers, then waits for more requests
 };
 
 nlohmann::json toJson(const EngineJob& job);
 nlohmann::json toJson(const Turn& turn);
 nlohmann::json toJson(const RoundResult& result);
 nlohmann::json toJson(const FinishRequest& request);
-// Throw Error(kFailure) when malformed.
+// Read what toJson() writes; throw Error(kFailure) when malformed.
 EngineJob engineJobFromJson(const nlohmann::json& json);
 Turn turnFromJson(const nlohmann::json& json);
 RoundResult turnResultFromJson(const nlohmann::json& json);
@@ -113,7 +113,7 @@ class FrameReader {
   void append(const char* bytes, std::size_t count) { buffer_.append(bytes, count); }
   // The next whole frame, or nothing yet. Throws Error(kFailure) on a frame that is too large or no JSON object.
   std::optional<nlohmann::json> next();
-  // Bytes of a frame that did not arrive whole.
+  // True if part of a frame has arrived, but not all of it.
   bool hasPartial() const { return begin_ < buffer_.size(); }
 
  private:

@@ -1,3 +1,4 @@
+// The rules of Landlock and seccomp, prepared before fork.
 #include "studio/protocol/sandbox.h"
 
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 namespace ipex_studio {
 namespace {
 
-// Rights of later kernels than the headers of Debian 12 describe.
+// Rights of kernels newer than the headers of Debian 12.
 constexpr std::uint64_t kAccessTruncate = 1ULL << 14;  // version 3
 constexpr std::uint64_t kAccessIoctlDev = 1ULL << 15;  // version 5
 constexpr std::uint64_t kNetBindTcp = 1ULL << 0;       // version 4
@@ -103,7 +104,7 @@ int makeRuleset(const SandboxPolicy& policy) {
   const std::uint64_t handled = attributes.handled_access_fs;
   for (const std::string& path : policy.readable) allowPath(ruleset, path, kReadFile, kReadFolder);
   for (const int fd : policy.readable_fds) allowFd(ruleset, fd, kReadFile);
-  // The program and the dynamic loader it names.
+  // The program and the dynamic loader that it names may be executed.
   const std::uint64_t execute = kReadFile | LANDLOCK_ACCESS_FS_EXECUTE;
   allowPath(ruleset, policy.executable, execute, 0);
   allowPath(ruleset, "/lib64/ld-linux-x86-64.so.2", execute, 0);
@@ -115,7 +116,8 @@ int makeRuleset(const SandboxPolicy& policy) {
   return ruleset;
 }
 
-// Calls that no model needs. Landlock does not cover modes, owners, times and extended attributes.
+// System calls that no model needs, among them those for modes, owners, times and extended attributes, which Landlock
+// does not cover.
 constexpr int kDeniedCalls[] = {SCMP_SYS(socket),
                                 SCMP_SYS(socketpair),
                                 SCMP_SYS(connect),
@@ -197,7 +199,7 @@ constexpr int kDeniedCalls[] = {SCMP_SYS(socket),
                                 SCMP_SYS(shmget),
                                 SCMP_SYS(semget)};
 
-// Instead of Landlock: nothing may be made, opened for writing, moved or removed.
+// System calls denied where there is no Landlock: nothing may be made, opened for writing, moved or removed.
 constexpr int kDeniedFileCalls[] = {SCMP_SYS(creat),     SCMP_SYS(truncate), SCMP_SYS(rename),   SCMP_SYS(renameat),
                                     SCMP_SYS(renameat2), SCMP_SYS(link),     SCMP_SYS(linkat),   SCMP_SYS(symlink),
                                     SCMP_SYS(symlinkat), SCMP_SYS(unlink),   SCMP_SYS(unlinkat), SCMP_SYS(mkdir),
@@ -215,7 +217,7 @@ void denyWritingFiles(scmp_filter_ctx context) {
     seccomp_rule_add(context, deny, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, flag, flag));
     seccomp_rule_add(context, deny, SCMP_SYS(open), 1, SCMP_A1(SCMP_CMP_MASKED_EQ, flag, flag));
   }
-  // Its flags lie behind a pointer; callers fall back to openat.
+  // The flags of openat2 lie behind a pointer, which seccomp cannot read; callers fall back to openat.
   addRule(context, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(openat2));
 }
 

@@ -27,7 +27,7 @@ struct SandboxPolicy {
 // Highest Landlock version of the running kernel; 0: none.
 int landlockVersion();
 
-// Prepared in the parent, entered in the child.
+// A sandbox that is prepared in the parent and entered in the child.
 class Sandbox {
  public:
   // Throws Error(kUnsupported) when the kernel has no seccomp filters.
@@ -46,8 +46,8 @@ class Sandbox {
   std::vector<sock_filter> filter_;
 };
 
-// Denies execve and execveat from now on, in all threads. The engine's first act: the sandbox had to let its own start
-// pass. Returns false where seccomp is missing.
+// Denies execve and execveat from now on, in all threads. The engine calls it first, since the sandbox has to let the
+// engine itself start. Returns false where seccomp is missing.
 bool denyExec() noexcept;
 
 }  // namespace ipex_studio

@@ -8,7 +8,7 @@
 namespace ipex_studio {
 
 std::string toBase64(std::string_view bytes);
-// nullopt if the text is no base64 with its padding.
+// The bytes of a text; nullopt if it is no base64 with its padding.
 std::optional<std::string> fromBase64(std::string_view text);
 
 }  // namespace ipex_studio

@@ -7,7 +7,7 @@
 namespace ipex_studio {
 namespace {
 
-// True if a new wish makes the running command pointless; what can wait does.
+// True if a new command makes the running one pointless; other commands wait.
 struct ReplacesJob {
   bool operator()(const OpenCommand&) const { return true; }
   bool operator()(const OptimizeCommand&) const { return true; }

@@ -22,7 +22,7 @@ class Decisions {
   // True if the last job ran with the current decisions.
   bool areMeasured() const { return history_.now() == measured_; }
 
-  // `possible`: see OverrideState.
+  // The state for snapshots. `possible`: see OverrideState.
   OverrideState state(bool possible) const {
     return {history_.now(), possible, history_.canUndo(), history_.canRedo()};
   }

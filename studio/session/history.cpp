@@ -54,7 +54,7 @@ void History::compareShown(const Database& database, const RunHistory& history) 
   if (shown == jobs.end()) return;
   std::vector<std::int64_t> both;
   for (const RunSummary& run : shown->runs) both.push_back(run.id);
-  // The version that a what-if was measured against has the times of its operations in the job that it comes from.
+  // The version that a what-if was measured against has its times of operations in an earlier job.
   const auto earlier = std::find_if(shown + 1, jobs.end(), [&](const JobSummary& other) {
     return other.sha256 == shown->sha256 && !other.runs.empty() && other.runs.back().variant == "optimized";
   });

@@ -18,7 +18,7 @@ namespace {
 constexpr double kTrySeconds = 0.7;
 constexpr double kTryWarmupSeconds = 0.1;
 constexpr double kVerdictSeconds = 4.5;
-// Steps that are not measured by then are chosen by rules of thumb.
+// Time for measuring kernels; steps that are not measured by then get kernels by rules of thumb.
 constexpr double kTryTuneSeconds = 0.8;
 constexpr std::int64_t kTrySamples = 64;
 
@@ -30,7 +30,7 @@ RunChoices runChoices(const JobRequest& request, std::int32_t cores) {
     choice.reason = whyNotPrecision(precision, request);
     choice.available = choice.reason.empty();
     if (precision == Precision::kFp16 && !choice.available)
-      continue;  // few machines have it: not worth the room elsewhere
+      continue;  // few machines have it, so elsewhere the row has no room for it
     if (!choice.available) choice.reason = fmt::format("Not here: {}.", choice.reason);
     choices.precisions.push_back(std::move(choice));
   }
@@ -153,7 +153,7 @@ void JobRunner::prepareTry(JobDatabase& database) {
     if (mayPrepare(model_.checked(), request))
       prepared_ = std::make_unique<PreparedEngine>(model_.checked(), request, request.measure.threads, cancellation_);
   } catch (const Error& error) {
-    reporter_.log(LogLevel::kWarning, error.what());  // the next try begins at the beginning
+    reporter_.log(LogLevel::kWarning, error.what());  // the next try starts an engine of its own
   }
 }
 

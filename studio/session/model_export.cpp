@@ -39,7 +39,7 @@ void ModelExport::run(const ExportCommand& command) {
     checkForm(wanted, command.form);
     checkOutputPath(command.path);
   } catch (const Error& error) {
-    // A wrong name only costs another try.
+    // After a wrong name the user can try again.
     failed(error);
     reporter_.log(LogLevel::kError, error.what());
     reporter_.setState(JobState::kDone, error.what());

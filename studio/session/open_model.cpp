@@ -122,7 +122,7 @@ JobRequest OpenModel::requestWith(const Overrides& decisions, JobDatabase& datab
   if (!decisions.pins.empty() && optimize.tune == TuneMode::kOff) optimize.tune = TuneMode::kQuick;
   if (optimize.tune != TuneMode::kOff) optimize.tuning_record = database.rememberedTuning();
   if (!decisions.pins.empty()) optimize.tuning_record = pinnedTuning(optimize.tuning_record, decisions.pins);
-  // A decision for everything is the precision of the whole, and makes those before it void.
+  // A decision for everything sets the precision of the whole model and replaces all before it.
   std::vector<PrecisionOverride> decided = decisions.precisions;
   const auto all =
       std::find_if(decided.rbegin(), decided.rend(), [](const PrecisionOverride& o) { return o.what == "*"; });
@@ -146,7 +146,7 @@ bool OpenModel::takeFlags(const std::string& words) {
     options_.request = std::move(flags.request);
     work_.prepared = flags.prepared;
   } catch (const Error& error) {
-    // Wrong words only cost another try.
+    // After wrong words the user can try again.
     reporter_.log(LogLevel::kError, error.what());
     reporter_.setState(reporter_.latest()->status.state, error.what());
     return false;

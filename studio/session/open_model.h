@@ -29,7 +29,7 @@ class OpenModel {
  public:
   OpenModel(SessionOptions options, Reporter& reporter, const Cancellation& cancellation);
 
-  // To be called before `path` is opened: what the command line said of another file does not hold for it.
+  // To be called before `path` is opened: settings of the command line for another file do not hold for it.
   void choose(const std::string& path);
   // The chosen file; empty: none.
   const std::string& file() const { return options_.file; }
@@ -58,7 +58,7 @@ class OpenModel {
   JobRequest trustedRequest() const;
   // Flags of `ipex-studio run` in place of those before. False if they cannot be used; the status then says why.
   bool takeFlags(const std::string& words);
-  // `recipe`: for INT8. `source`: where it comes from, as a sentence.
+  // Sets the recipe for INT8. `source`: its origin, as a sentence.
   void setRecipe(const std::string& recipe, const std::string& source);
   // Path of the database of recorded runs; empty: the default one.
   const std::string& databasePath() const { return options_.database_path; }

@@ -9,9 +9,10 @@
 namespace ipex_studio {
 namespace {
 
+// A command line, and for each of three flags: true if it was given.
 struct ParsedFlags {
   CommandLine line;
-  bool precision = false;  // which were given
+  bool precision = false;
   bool threads = false;
   bool tune = false;
 };

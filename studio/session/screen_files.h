@@ -8,7 +8,7 @@
 
 namespace ipex_studio {
 
-// Write a file and return a sentence that says so. Throw Error if it cannot be written.
+// These functions write a file and return a sentence that names it. They throw Error if the file cannot be written.
 std::string saveTable(const SaveTableCommand& command, const StudioSnapshot& snapshot);
 std::string saveReport(const ReportCommand& command, const StudioSnapshot& snapshot);
 

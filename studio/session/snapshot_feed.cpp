@@ -8,7 +8,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr std::size_t kMaxFrames = 4096;
-// A frame that was asked for may take so long before timing begins all the same.
+// Longest wait for a requested frame before timing begins.
 constexpr auto kLongestFrame = std::chrono::milliseconds(120);
 
 }  // namespace
@@ -36,7 +36,7 @@ bool SnapshotFeed::timed() {
 void SnapshotFeed::drew(std::int64_t begin_ns, std::int64_t end_ns, bool more) {
   {
     const std::lock_guard lock(mutex_);
-    // Work that went on since the frame before is part of this one.
+    // Work that continued from the frame before counts as part of this frame.
     if (drawing_ && !frames_.empty()) begin_ns = std::min(begin_ns, frames_.back().second);
     if (frames_.size() >= kMaxFrames) frames_.pop_front();
     frames_.emplace_back(begin_ns, end_ns);

@@ -43,10 +43,10 @@ class SnapshotFeed {
   SnapshotPtr latest_;
   std::function<void()> wake_;
   bool timed_ = false;
-  bool news_ = false;     // a snapshot that the window was not woken for, as something is timed
-  bool drawing_ = false;  // a frame was asked for or is not the last
+  bool news_ = false;     // true: the window was not woken for the latest snapshot, as something is timed
+  bool drawing_ = false;  // true: a frame was requested, or more frames follow
   std::condition_variable drawn_;
-  std::deque<std::pair<std::int64_t, std::int64_t>> frames_;  // begin and end (ns) of the last ones
+  std::deque<std::pair<std::int64_t, std::int64_t>> frames_;  // begin and end (ns) of the last frames
 };
 
 }  // namespace ipex_studio

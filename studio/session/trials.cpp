@@ -10,7 +10,7 @@
 namespace ipex_studio {
 namespace {
 
-// Needs both runs, the older first.
+// The trial that a job measured; the job has both runs, the older first.
 WhatIf whatIfOf(const JobRecord& job) {
   const RunRecord& before = job.runs.front();
   const RunRecord& after = job.runs.back();

@@ -29,7 +29,7 @@ class Trials {
   void expire() { conditions_.clear(); }
   void clear() { *this = Trials(); }
 
-  // `what_if`: has both runs, the older first. `decisions`: in force in the second.
+  // Adds a trial. `what_if`: has both runs, the older first. `decisions`: in force in the second.
   void add(const JobRecord& what_if, const Overrides& decisions);
   // All trials by hand; the newest is last.
   const std::vector<WhatIf>& tries() const { return tries_; }

@@ -59,7 +59,7 @@ void TuningJobs::makeRecipe(const TuneCommand& command, const JobRequest& reques
   std::string source = fmt::format("Taken from {}.", command.request.recipe);
   if (command.request.recipe.empty()) {
     const StateFile state(statePath("calibration"), command.request.restart);
-    calibration_waits_ = true;  // unless it comes to its end
+    calibration_waits_ = true;  // until it comes to its end
     const CalibrationResult result = calibrateModel(model_.checked(), request, state, reporter_, cancellation_);
     state.remove();
     recipe = result.recipe;

@@ -20,8 +20,10 @@ enum class KindGroup : std::uint8_t {
   kOther,
 };
 constexpr int kKindGroups = 10;
+
 // Group of a kind as graphs and plans write it: "aten::conv2d", "ipex_studio::convolution", "convolution", "reorder".
 KindGroup kindGroup(const std::string& kind);
-const char* kindGroupName(KindGroup group);  // Name of a group in tables: "convolution".
+// Name of a group in tables: "convolution".
+const char* kindGroupName(KindGroup group);
 
 }  // namespace ipex_studio

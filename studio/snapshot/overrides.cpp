@@ -18,7 +18,7 @@ constexpr char kReason[] = "another one is pinned";
 
 }  // namespace
 
-// The key of measurements: "convolution{…}|relu : f32 1x64x56x56 … -> f32 1x64x56x56".
+// The key of a step's measurements looks like "convolution{…}|relu : f32 1x64x56x56 … -> f32 1x64x56x56".
 bool isTuningOf(const std::string& text, const std::string& spec, const std::string& dst_shape) {
   if (spec.empty() || text.compare(0, spec.size(), spec) != 0 || text.compare(spec.size(), 2, " :") != 0) return false;
   const std::size_t arrow = text.rfind("->");

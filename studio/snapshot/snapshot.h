@@ -120,8 +120,8 @@ class SnapshotSource {
   virtual ~SnapshotSource() = default;
   // Never null. The same pointer until something changed.
   virtual SnapshotPtr latest() = 0;
-  // `wake` may be called from any thread whenever latest() has changed; an empty function ends that. After this call
-  // returned, the previous function is not called any more.
+  // Sets the function to call, from any thread, whenever latest() has changed; an empty function ends that. Once this
+  // call has returned, the previous function is not called any more.
   virtual void setWakeup(std::function<void()> wake) = 0;
   virtual void post(Command command) = 0;
   // True while something is timed: only input is worth a frame. A call of `wake` ends that.

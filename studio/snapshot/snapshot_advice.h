@@ -7,7 +7,7 @@
 
 namespace ipex_studio {
 
-// At most eight sentences, the most worthwhile first. `index` has everything but the advice.
+// Derives at most eight sentences, the most worthwhile first. `index` has everything but the advice.
 std::vector<Advice> makeAdvice(const JobRecord& job, const JobIndex& index);
 
 }  // namespace ipex_studio

@@ -91,7 +91,7 @@ struct JobIndex {
   std::unordered_map<OriginId, std::int32_t> origin_by_id;  // index into ModelRecord::origins
 };
 
-// `job` must outlive the index.
+// Builds the index; `job` must outlive it.
 std::shared_ptr<const JobIndex> buildJobIndex(const JobRecord& job);
 
 // The rows of `run` that share an origin with `origins`; unique, in order of execution.
@@ -108,14 +108,14 @@ std::string formatSpread(const TimeStatistics& time);
 // The part of `of_ns` that no operation explains: "0.8 ms unattributed (1.2 %)". Timing each operation costs a
 // little, so all together can take longer than a run; then the text says so.
 std::string unattributedText(double ns, double of_ns);
-// Reason why a kernel was not taken, in words: "the library has no fast one for this" of "no-fast-implementation".
-// Unknown codes only lose their hyphens.
+// Words for the code of the reason why a kernel was declined: "the library has no fast one for this" for
+// "no-fast-implementation". Unknown codes only lose their hyphens.
 std::string kernelReason(const std::string& code);
 // A number of bytes for display: "97.5 MB", "12.4 kB", "1.2 GB".
 std::string formatBytes(std::int64_t bytes);
-// Sizes for display: "1×64×56×56" of "1x64x56x56" and "Float(1, 64, 56, 56)"; other text is unchanged.
+// Sizes for display: "1×64×56×56" for "1x64x56x56" and for "Float(1, 64, 56, 56)"; other text is unchanged.
 std::string formatShape(const std::string& text);
-// Description of an input for display: "1×3×224×224 f32" of "1x3x224x224:float32".
+// Description of an input for display: "1×3×224×224 f32" for "1x3x224x224:float32".
 std::string formatInput(const std::string& description);
 // Text for display: control characters become spaces; at most `max_bytes` bytes, cut between characters and ended
 // with "…".

@@ -30,7 +30,7 @@ void findLevels(ArenaUse* use) {
     use->levels.push_back({at, alive});
     if (alive <= use->peak_bytes) continue;
     use->peak_bytes = alive;
-    // In the middle of the interval, so that the live tensors are certain.
+    // The peak is placed in the middle of its interval, where the live tensors are certain.
     use->peak_at_ns = c < changes.size() ? (at + changes[c].first) / 2 : at;
   }
 }

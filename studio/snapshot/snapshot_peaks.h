@@ -6,8 +6,8 @@
 
 namespace ipex_studio {
 
-// Peaks in units of 10^9 per second; multiplication and addition count as two. Zero: not known, or the machine has no
-// such instructions.
+// Peaks in units of 10^9 per second; a multiplication and an addition count as two operations. Zero: unknown, or the
+// machine has no such instructions.
 struct MachinePeaks {
   std::int32_t threads = 0;
   double fp32_gflops = 0;

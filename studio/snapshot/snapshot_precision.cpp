@@ -70,7 +70,7 @@ std::vector<std::string> keysOf(const StudioSnapshot& snapshot, const std::vecto
   return keys;
 }
 
-// Times of the newest run in each precision by origin; the rows of the comparison are matched already.
+// Times of the newest run in each precision, by origin; the comparison has matched its rows already.
 std::unordered_map<OriginId, const RunSetRow*> timesByOrigin(const StudioSnapshot& snapshot) {
   return snapshot.precisions && snapshot.precisions->same_model ? byOrigin(snapshot.precisions->rows)
                                                                 : std::unordered_map<OriginId, const RunSetRow*>();

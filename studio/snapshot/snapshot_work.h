@@ -31,7 +31,7 @@ struct ExportResult {
 
 struct TuningState {
   bool possible = false;           // true: a model is open
-  std::string recipe;              // where the recipe for INT8 comes from, as a sentence; empty: there is none
+  std::string recipe;              // origin of the recipe for INT8, as a sentence; empty: there is none
   bool calibration_waits = false;  // true: it was interrupted and can go on
   bool search_waits = false;
 };

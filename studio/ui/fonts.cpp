@@ -14,9 +14,8 @@ namespace {
 const char* const kFolders[] = {"/usr/share/fonts/opentype/inter/", "/usr/share/fonts/truetype/jetbrains-mono/",
                                 "/usr/share/fonts/truetype/inter/", "/usr/local/share/fonts/", "/usr/share/fonts/"};
 
-// Characters that the studio itself writes, beyond ASCII and Latin-1: dashes, ellipsis, arrows, signs. Few glyphs keep
-// the atlas
-// small and the first frame early.
+// Ranges of the characters that the studio writes: ASCII, Latin-1, dashes, ellipsis, arrows and signs. Fewer glyphs
+// make a smaller atlas and an earlier first frame.
 const ImWchar kTextRanges[] = {0x0020, 0x007E, 0x00A0, 0x00FF, 0x2013, 0x2014, 0x2018, 0x201D, 0x2022,
                                0x2022, 0x2026, 0x2026, 0x2190, 0x2193, 0x2212, 0x2212, 0x2248, 0x2248,
                                0x2264, 0x2265, 0x0394, 0x0394, 0x25B6, 0x25B6, 0x25BC, 0x25BC, 0};
@@ -80,7 +79,7 @@ Fonts loadFonts(float scale) {
   // Width of the widest digit of Inter in em.
   constexpr float kRegularDigit = 0.642F;
   constexpr float kSemiboldDigit = 0.667F;
-  // Sizes of ImGui, which are from ascent to descent, per em.
+  // Heights from ascent to descent, which is how ImGui measures sizes, in em.
   constexpr float kInter = 1.21F;
   constexpr float kMono = 1.32F;
   Fonts fonts;

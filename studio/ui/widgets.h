@@ -83,7 +83,7 @@ void emptyState(const Ui& ui, const std::string& headline, const std::string& wh
 // open; endDialog() must follow only if true. `width`: in points.
 bool beginDialog(const Ui& ui, const char* id, float width);
 void endDialog();
-// The main button of a dialog, which Enter presses unless keys have gone to another.
+// Draws the main button of a dialog, which Enter presses unless keys have gone to another; true if it was pressed.
 bool confirmButton(const Ui& ui, const char* id, const std::string& text, bool enabled);
 // A line of a dialog: dim text at the left. Returns the width left for the item at its right.
 float dialogLine(const Ui& ui, const std::string& text, float points = 120);

@@ -123,8 +123,8 @@ void App::act(const StudioSnapshot& snapshot) {
   scrub(snapshot);
 }
 
-// Brings the tabs of requested actions to the front in the order of the requests, so that the last one stays there. A tab
-// that has something to do is in front for at least a frame.
+// Brings the tabs of requested actions to the front in the order of the requests, so that the last one stays there. A
+// tab that has something to do is in front for at least a frame.
 void App::bringForward() {
   while (const std::optional<std::string> action = selection_.nextRequest()) {
     const PanelEntry* tab = tabOf(*action);

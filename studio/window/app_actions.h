@@ -9,7 +9,7 @@
 
 namespace ipex_studio {
 
-// In the order of the command palette.
+// All actions, in the order of the command palette.
 const std::vector<Action>& allActions();
 
 // The tab that this action opens or that alone can do it; null: none.

@@ -1,4 +1,4 @@
-// Dialogs that belong to no panel: open a file, say how far a model is trusted, tune.
+// Dialogs that belong to no panel: they open a file, ask how far a model is trusted, and tune.
 #pragma once
 
 #include "studio/panels/dialogs/file_dialog.h"

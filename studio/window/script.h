@@ -8,14 +8,14 @@
 //   select WORDS         the first node after that pass that contains all words
 //   do ACTION            an action of the command palette: graph.fit, color.kernel, tab.text, run.optimize …
 //   expect KEY VALUE     state, pass, selected (at least so many nodes' origins), nodes (of the graph after the pass),
-//                        blocked (frames of ours over 100 ms), export (done, failed …); message, recipe, kernel (of what is
-//                        selected) contain VALUE; findings, tradeoffs, decisions, tries are at least so many
+//                        blocked (frames of ours over 100 ms), export (done, failed …); message, recipe, kernel (of
+//                        what is selected) contain VALUE; findings, tradeoffs, decisions, tries are at least so many
 //   screenshot FILE.png
 //   report FILE          what is on the screen, as .html or .png
 //   trust ANSWER         sandbox, trust or refuse
 //   export FILE [FORM] [PRECISION] [untuned] [prepared]
-//   tune GOAL KEY=VALUE… calibrate, quantize, search or kernels; data, preprocess, metric, recipe, save, method, samples,
-//                        drop, sqnr, budget, restart
+//   tune GOAL KEY=VALUE… calibrate, quantize, search or kernels; data, preprocess, metric, recipe, save, method,
+//                        samples, drop, sqnr, budget, restart
 //   flags WORDS          flags of `ipex-studio run` for the open model, which is optimized with them
 //   load NAME            the decisions of a point of the precision plot
 //

@@ -202,7 +202,8 @@ class OffscreenRunner {
 
   // Draws one frame, after which `settled()` tells whether the last frames looked the same.
   void frame() {
-    // Without input nothing is drawn while something is timed; but not for ever, since a script may want to cancel.
+    // Nothing is drawn without input while something is timed, but only up to a limit, since a script may want to
+    // cancel.
     const std::int64_t longest_ns = nowNs() + kLongestTimed_ns;
     while (source_.timed() && nowNs() < longest_ns) glfwWaitEventsTimeout(kWait_s);
     const bool working = shown_ && shown_->status.state == JobState::kWorking && !app_.selection().hasRequests();
@@ -329,7 +330,7 @@ int runWindow(const WindowOptions& options, SnapshotSource& source) {
   const WakeScope wake(source);
   if (stays) {
     runInteractive(options, window.get(), app, source);
-    // Settings that cannot be written are lost; nothing else is.
+    // A failure to write the settings loses only the settings.
     if (!(app.settings() == app_options.settings)) writeSettings(options.settings_path, app.settings());
   } else if (!options.script_path.empty()) {
     runScript(options, app, source);

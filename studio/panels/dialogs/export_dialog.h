@@ -1,4 +1,4 @@
-// The dialog that exports: where to, in which form and precision, and whether the file's results were right.
+// The dialog that exports: it asks for path, form and precision, and shows whether the file's results are right.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace ipex_studio {
 class ExportDialog {
  public:
   explicit ExportDialog(const Ui& ui) : ui_(ui), browser_(ui) {}
-  // To be called in the window that draws it.
+  // Opens the dialog; to be called in the window that draws it.
   void open(const StudioSnapshot& snapshot);
   void draw(const StudioSnapshot& snapshot, Commands& commands);
   bool settled() const { return browser_.settled(); }

@@ -17,8 +17,8 @@ enum class FileWish { kModel, kFile, kFileOrFolder, kSave };
 class FileDialog {
  public:
   explicit FileDialog(const Ui& ui) : ui_(ui) {}
-  // Begins at `start`: a folder, or a file in it; empty: the current folder. Takes effect with the next draw(), which must
-  // happen in the same window.
+  // Begins at `start`: a folder, or a file in it; empty: the current folder. Takes effect with the next draw(), which
+  // must happen in the same window.
   void open(const std::string& title, FileWish wish, const std::string& start);
   // True in the frame in which something was chosen.
   bool draw();
@@ -38,7 +38,7 @@ class FileDialog {
   const Ui& ui_;
   std::unique_ptr<FolderReader> reader_;
   std::shared_ptr<const FolderListing> shown_;
-  std::vector<std::size_t> entries_;  // of shown_ that fit the wish and the filter
+  std::vector<std::size_t> entries_;  // indexes into shown_ of entries that fit the wish and the filter
   std::string title_;
   std::string folder_;
   std::string path_;

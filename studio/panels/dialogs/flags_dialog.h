@@ -12,7 +12,7 @@ namespace ipex_studio {
 class FlagsDialog {
  public:
   explicit FlagsDialog(const Ui& ui) : ui_(ui) {}
-  // To be called in the window that draws it. Begins with the flags in force.
+  // Opens the dialog with the flags in force; to be called in the window that draws it.
   void open(const StudioSnapshot& snapshot);
   void draw(const StudioSnapshot& snapshot, Commands& commands);
 

@@ -14,7 +14,7 @@ constexpr const char* kDtypes[] = {"float32", "float64", "float16", "bfloat16", 
                                    "int32",   "int8",    "uint8",   "bool"};
 constexpr std::size_t kMaxInputs = 64;
 
-// "1x3x224x224", also with ranges: "1..32x3x224x224".
+// True if the text is a shape such as "1x3x224x224", also with ranges: "1..32x3x224x224".
 bool isShape(const std::string& text) {
   bool digit = false;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -29,7 +29,7 @@ std::string inputProblem(const InputChoice& choice);
 class InputsDialog {
  public:
   explicit InputsDialog(const Ui& ui) : ui_(ui) {}
-  // To be called in the window that draws it.
+  // Opens the dialog; to be called in the window that draws it.
   void open(const std::vector<InputRecord>& inputs);
   // True in the frame in which the user starts a job with `arguments()`.
   bool draw();

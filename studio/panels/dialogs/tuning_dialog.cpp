@@ -136,7 +136,7 @@ void TuningDialog::drawLine(Line* line, bool remote) {
       return;
     case Form::Kind::kData:
       if (!remote) return drawPath(line);
-      // There is no browser for another machine's folders.
+      // The folders of another machine cannot be browsed.
       ImGui::SetNextItemWidth(dialogLine(ui_, line->form.name, kLinePoints));
       ImGui::InputTextWithHint("##remote", "a path on the machine that runs the model", line->text.data(),
                                line->text.size());

@@ -1,5 +1,5 @@
-// The dialog that starts jobs on data: calibrate, quantize, search precisions; and the long measuring of kernels. Its lines
-// are the fields of a request that have a form (core/record/request_fields.h).
+// The dialog that starts jobs on data: calibrate, quantize, search precisions; and the long measuring of kernels. Its
+// lines are the fields of a request that have a form (core/record/request_fields.h).
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace ipex_studio {
 class TuningDialog {
  public:
   explicit TuningDialog(const Ui& ui);
-  // To be called in the window that draws it.
+  // Opens the dialog; to be called in the window that draws it.
   void open(TuneGoal goal);
   void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands);
   bool settled() const { return browser_.settled(); }
@@ -34,7 +34,7 @@ class TuningDialog {
   struct Line {
     Form form;
     std::array<char, 1024> text{};
-    int chosen = 0;  // of a choice
+    int chosen = 0;  // index of the chosen word
   };
   void drawGoals(const StudioSnapshot& snapshot);
   void drawLine(Line* line, bool remote);
@@ -48,7 +48,7 @@ class TuningDialog {
 
   const Ui& ui_;
   FileDialog browser_;
-  Line* browsed_ = nullptr;  // which one the browser is open for
+  Line* browsed_ = nullptr;  // line that the browser is open for; null: none
   TuneGoal goal_ = TuneGoal::kQuantize;
   std::vector<Line> lines_;  // never resized
   bool opening_ = false;

@@ -49,7 +49,7 @@ void GraphPane::followAnchor(const GraphScene& fresh, const SceneKey& key) {
     for (std::size_t n = 0; n < scene_->canvas.nodes.size(); ++n) consider(static_cast<std::int32_t>(n));
   }
   if (anchor < 0) return;
-  // Any node of the old graph that the anchor showed leads to its new place.
+  // The anchor's new place is that of any node of the old graph that it showed.
   const GraphIndex& now = key.index->graphs[key.picture.graph];
   for (std::size_t n = 0; n < scene_->canvas_node.size(); ++n) {
     if (scene_->canvas_node[n] != anchor) continue;

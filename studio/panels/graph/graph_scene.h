@@ -46,7 +46,7 @@ struct GraphScene {
   std::shared_ptr<const GraphUnion> all;
 };
 
-// What a picture of a job shows.
+// The content of a picture of a job.
 struct ScenePicture {
   std::int32_t graph = -1;     // index into JobIndex::graphs
   std::int32_t stage = -1;     // index into JobIndex::stages

@@ -18,7 +18,7 @@ class SceneBuilder {
   std::shared_ptr<const GraphScene> build(const std::atomic<bool>* cancel);
 
  private:
-  // In graph_scene.cpp: structure.
+  // Structure (graph_scene.cpp).
   void addNodes();
   void describeSlot(std::int32_t slot, CanvasNode* node);
   void describeModule(std::int32_t module, CanvasNode* node);
@@ -26,7 +26,7 @@ class SceneBuilder {
   void labelEdge(const UnionEdge& from, CanvasEdge* edge);
   void addFrames();
 
-  // In graph_scene_colors.cpp: properties shown by colour.
+  // Properties shown by colour (graph_scene_colors.cpp).
   void addTimes();
   void addMarks();
   CanvasMark markOf(const GraphNode& node) const;

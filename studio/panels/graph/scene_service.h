@@ -27,7 +27,7 @@ struct SceneKey {
 
 class SceneService {
  public:
-  // `wake` is called from the service's thread whenever a scene is done.
+  // Starts the thread. `wake` is called from it whenever a scene is done.
   SceneService(TextMetrics metrics, std::function<void()> wake);
   ~SceneService();
   SceneService(const SceneService&) = delete;

@@ -149,7 +149,7 @@ TEST_F(WindowTestWork, FlagsOfTheCommandLineAreTaken) {
   EXPECT_EQ(options["optimize"]["disabled_passes"], nlohmann::json::array({"fuse-activation"}));
 }
 
-// By keys alone: a step, its kernels, another one pinned; the plan then uses it.
+// Keys alone lead to a step and its kernels, and pin another one; the plan then uses it.
 TEST_F(WindowTestWork, AnotherKernelIsPinnedAndMeasured) {
   EXPECT_EQ(walk(modelFile("small.pt"),
                  "wait settled\nexpect state done\ndo tab.kernels\nwait settled\ndo row.next\nwait settled\nexpect "

@@ -1,5 +1,5 @@
 // Dialogs, recent files and reports: their contents, their requests to the session, and names that are only ever shown
-// as names.
+// as names. One file over 400 lines, because most tests drive the same studio without a window, through one fixture.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
