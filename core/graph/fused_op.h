@@ -52,6 +52,10 @@ std::optional<at::Tensor> constantTensor(const torch::jit::Value* value);
 std::optional<std::int64_t> constantInt(const torch::jit::Value* value);
 std::optional<double> constantNumber(const torch::jit::Value* value);  // int, float or 1-element tensor
 std::optional<bool> constantBool(const torch::jit::Value* value);
+// The elements of a prim::ListConstruct that stay what they are because all of its users only read them; nullopt for
+// other values, and for lists that may be appended to, written or kept under another name. Whoever takes a list for its
+// elements asks here.
+std::optional<c10::ArrayRef<const torch::jit::Value*>> decidedElements(const torch::jit::Value* list);
 // An int[] constant, a ListConstruct of constants, or one int.
 std::optional<std::vector<std::int64_t>> constantInts(const torch::jit::Value* value);
 bool isNone(const torch::jit::Value* value);

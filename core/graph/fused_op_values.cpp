@@ -5,17 +5,20 @@
 
 namespace ipex_studio {
 
+using torch::jit::Node;
 using torch::jit::Value;
 
 namespace {
 
-// True if no user appends to the list or keeps it.
+// True if no user appends to the list, or keeps it where another name may.
 bool onlyRead(const Value* list) {
   const auto reads = [&](const torch::jit::Use& use) {
-    const c10::FunctionSchema* schema = use.user->maybeSchema();
+    const Node* user = use.user;
+    if (user->kind() == torch::jit::prim::ListUnpack || user == user->owningGraph()->return_node()) return true;
+    const c10::FunctionSchema* schema = user->maybeSchema();
     if (schema == nullptr || use.offset >= schema->arguments().size()) return false;
     const c10::AliasInfo* alias = schema->arguments()[use.offset].alias_info();
-    return alias == nullptr || !alias->isWrite();
+    return alias == nullptr || (!alias->isWrite() && !alias->isWildcardAfter());
   };
   return std::all_of(list->uses().begin(), list->uses().end(), reads);
 }
@@ -53,15 +56,21 @@ std::optional<bool> constantBool(const Value* value) {
   return constant->toBool();
 }
 
+std::optional<c10::ArrayRef<const Value*>> decidedElements(const Value* list) {
+  if (list->node()->kind() != torch::jit::prim::ListConstruct || !onlyRead(list)) return std::nullopt;
+  return list->node()->inputs();
+}
+
 std::optional<std::vector<std::int64_t>> constantInts(const Value* value) {
   if (const auto constant = torch::jit::toIValue(value)) {
     if (constant->isIntList()) return constant->toIntVector();
     if (constant->isInt()) return std::vector<std::int64_t>{constant->toInt()};
     return std::nullopt;
   }
-  if (value->node()->kind() != torch::jit::prim::ListConstruct || !onlyRead(value)) return std::nullopt;
+  const auto elements = decidedElements(value);
+  if (!elements) return std::nullopt;
   std::vector<std::int64_t> list;
-  for (const Value* element : value->node()->inputs()) {
+  for (const Value* element : *elements) {
     const auto number = constantInt(element);
     if (!number) return std::nullopt;
     list.push_back(*number);

@@ -108,8 +108,7 @@ LoweredOperand onesAlong(Steps& steps, LoweredOperand x, const std::vector<std::
 }
 
 std::vector<Value*> needList(Value* list) {
-  if (list->node()->kind() != c10::prim::ListConstruct)
-    decline(reasons::kNotConstant, "A list is computed at run time.");
+  if (!decidedElements(list)) decline(reasons::kNotConstant, "A list is computed at run time.");
   return list->node()->inputs().vec();
 }
 

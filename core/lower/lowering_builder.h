@@ -146,7 +146,7 @@ LoweredNode lowerMeshgrid(torch::jit::Node* grid, torch::jit::Node* reader);
 // Lowers aten::max and aten::min(x, dim, keepdim) -> (values, indices), `mode` as in max_min (lowering_order.cpp).
 LoweredNode extremesWithPlaces(torch::jit::Node* node, const char* mode);
 
-// The elements of a prim::ListConstruct; declines any other list.
+// The elements of a prim::ListConstruct that is only read; declines any other list.
 std::vector<torch::jit::Value*> needList(torch::jit::Value* list);
 
 }  // namespace ipex_studio::lowering

@@ -49,10 +49,10 @@ bool keepsLastThree(const Node* view) {
   if (!from || !to || from->size() < 4 || to->size() < 4 || !std::equal(from->end() - 3, from->end(), to->end() - 3))
     return false;
   if (constantInts(view->input(1))) return true;
-  const Node* list = view->input(1)->node();
-  if (!isKind(list, "prim::ListConstruct")) return false;
-  return std::all_of(list->inputs().end() - 3, list->inputs().end(),
-                     [](const Value* entry) { return constantInt(entry).has_value(); });
+  const auto entries = decidedElements(view->input(1));
+  return entries && entries->size() >= 3 && std::all_of(entries->end() - 3, entries->end(), [](const Value* entry) {
+           return constantInt(entry).has_value();
+         });
 }
 
 // The chain from the second product up to its masked sum of five axes; false: this is something else.

@@ -58,11 +58,10 @@ std::optional<RowNormMatch> matchRootMeanSquare(Node* root) {
 bool areSizesOf(const Value* list, const Value* x) {
   const auto sizes = knownSizes(x);
   if (list->node()->kind() == torch::jit::prim::Constant) return sizes && constantInts(list) == sizes;
-  if (!sizes || list->node()->kind() != torch::jit::prim::ListConstruct ||
-      list->node()->inputs().size() != sizes->size())
-    return false;
+  const auto entries = decidedElements(list);
+  if (!sizes || !entries || entries->size() != sizes->size()) return false;
   for (std::size_t axis = 0; axis < sizes->size(); ++axis) {
-    const Value* size = list->node()->input(axis);
+    const Value* size = (*entries)[axis];
     const auto constant = constantInt(size);
     if (constant && (*constant == -1 || *constant == (*sizes)[axis])) continue;
     const Node* asked = size->node();

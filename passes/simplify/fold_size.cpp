@@ -6,7 +6,8 @@
 // between weights and questions: element-wise ones, normalizations, products, convolutions, permutations, views with
 // constant entries, slices of other dimensions, concatenations. Traced head sizes, widths and scales become constants this
 // way, and what is computed from them does in fold-constants.
-// Declines: nothing with a remark: other sizes are the inputs' business.
+// Declines: nothing with a remark: other sizes are the inputs' business. A list that anything but readers uses, such as a
+// loop that appends to it, decides no size.
 // Runs before canonicalize-size-arithmetic and fold-constants. Numerics: exact.
 #include <unordered_map>
 #include <vector>
@@ -184,8 +185,8 @@ class Decided {
     Sizes sizes;
     if (const auto constant = constantInts(node->input(1))) {
       sizes = *constant;
-    } else if (node->input(1)->node()->kind() == c10::prim::ListConstruct) {
-      for (const Value* entry : node->input(1)->node()->inputs()) sizes.push_back(integer(entry).value_or(kOpen));
+    } else if (const auto entries = decidedElements(node->input(1))) {
+      for (const Value* entry : *entries) sizes.push_back(integer(entry).value_or(kOpen));
     }
     return sizes.size() == rank ? sizes : Sizes();
   }
@@ -208,11 +209,12 @@ class Decided {
 
   Sizes joined(const Node* node, std::size_t rank) const {
     const auto given = constantInt(node->input(1));
-    if (!given || node->input(0)->node()->kind() != c10::prim::ListConstruct || rank == 0) return {};
+    const auto parts = decidedElements(node->input(0));
+    if (!given || !parts || rank == 0) return {};
     const auto axis = static_cast<std::size_t>(*given < 0 ? *given + static_cast<std::int64_t>(rank) : *given);
     Sizes sizes(rank, kOpen);
     std::int64_t sum = 0;
-    for (const Value* part : node->input(0)->node()->inputs()) {
+    for (const Value* part : *parts) {
       const Sizes each = of(part);
       if (each.size() != rank || axis >= rank) return {};
       for (std::size_t a = 0; a < rank; ++a) {

@@ -128,7 +128,7 @@ Value* writeRepeat(NodeWriter& write, const Ints& sizes) {
   Node* node = write.node();
   const auto result = knownSizes(node->output());
   const auto constant = constantInts(node->input(1));
-  const bool listed = node->input(1)->node()->kind() == torch::jit::prim::ListConstruct;
+  const bool listed = decidedElements(node->input(1)).has_value();
   const std::vector<Value*> entries =
       !constant && listed ? node->input(1)->node()->inputs().vec() : std::vector<Value*>();
   const std::size_t count = constant ? constant->size() : entries.size();
@@ -210,7 +210,7 @@ Value* writeUnflatten(NodeWriter& write, const Ints& sizes) {
   const auto given = constantInt(node->input(1));
   if (!result || !given || !inside(wrapped(*given, sizes.size()), sizes.size())) return nullptr;
   const auto constant = constantInts(node->input(2));
-  const bool listed = node->input(2)->node()->kind() == torch::jit::prim::ListConstruct;
+  const bool listed = decidedElements(node->input(2)).has_value();
   if (!constant && !listed) return nullptr;
   const auto dim = static_cast<std::size_t>(wrapped(*given, sizes.size()));
   std::vector<Value*> shape;
