@@ -47,7 +47,8 @@ std::shared_ptr<PlanCache> makePlans(const std::string& text, c10::ArrayRef<Plan
   return std::make_shared<PlanCache>(std::move(spec), std::move(constants));
 }
 
-// All operators' call sites, so that each can drop what a model of the others left behind.
+// All operators' call sites, so that each can drop what a model of the others left behind. The first of them makes it,
+// so it outlives the last.
 struct AllCallSites {
   std::mutex mutex;  // locked before that of any of them
   std::vector<CallSites*> all;
