@@ -1,4 +1,4 @@
-// Parts of a PlanCache. Private to kernels/torch/plan_cache*.cpp.
+// Parts of a PlanCache. Private to kernels/torch/plans/plan_cache*.cpp.
 #pragma once
 
 #include <omp.h>
@@ -13,27 +13,15 @@
 #include "core/base/error.h"
 #include "core/runtime/cpu_sets.h"
 #include "core/torch/tensor_bridge.h"
+#include "kernels/torch/plans/lookup.h"
 #include "kernels/torch/plans/plan_cache.h"
 
 namespace ipex_studio {
 
-constexpr std::size_t kIdleSlots = 64;
 // Memory of a prepared step beside the arena: descriptors, argument tables, generated code. Measured: 10 to 40 KB.
 constexpr std::size_t kBytesPerStep = 24 << 10;
 
 inline std::atomic<std::size_t> plan_bytes{0};  // of all caches
-
-// A small number per thread: where it looks for an instance first, so that it finds the one its caches know.
-inline std::size_t homeSlot() {
-  static std::atomic<std::size_t> next{0};
-  thread_local const std::size_t home = next.fetch_add(1, std::memory_order_relaxed);
-  return home % kIdleSlots;
-}
-
-inline void mix(std::uint64_t& hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-  hash ^= hash >> 29;
-}
 
 // --- what a run brings -----------------------------------------------------------------------------------------------
 
@@ -161,8 +149,8 @@ struct PlanCache::Entry {
   }
 
   Running* takeIdle() {
-    for (std::size_t i = 0, home = homeSlot(); i < kIdleSlots; ++i) {
-      std::atomic<Running*>& slot = idle[(home + i) % kIdleSlots];
+    for (std::size_t i = 0, home = homeSlot(); i < kHomeSlots; ++i) {
+      std::atomic<Running*>& slot = idle[(home + i) % kHomeSlots];
       if (slot.load(std::memory_order_relaxed) == nullptr) continue;
       if (Running* taken = slot.exchange(nullptr, std::memory_order_acquire)) return taken;
     }
@@ -173,9 +161,9 @@ struct PlanCache::Entry {
   }
 
   void giveBack(Running* running) {
-    for (std::size_t i = 0, home = homeSlot(); i < kIdleSlots; ++i) {
+    for (std::size_t i = 0, home = homeSlot(); i < kHomeSlots; ++i) {
       Running* none = nullptr;
-      if (idle[(home + i) % kIdleSlots].compare_exchange_strong(none, running, std::memory_order_release,
+      if (idle[(home + i) % kHomeSlots].compare_exchange_strong(none, running, std::memory_order_release,
                                                                 std::memory_order_relaxed))
         return;
     }
@@ -201,7 +189,7 @@ struct PlanCache::Entry {
   std::atomic<std::uint64_t> last_use{0};  // PlanCache::clock_ at the time
   std::atomic<std::int32_t> users{1};      // the table, and each run
   std::atomic<std::size_t> instances{0};
-  std::array<std::atomic<Running*>, kIdleSlots> idle{};
+  std::array<std::atomic<Running*>, kHomeSlots> idle{};
 };
 
 inline bool PlanCache::Signature::matches(const PlanSpec& spec, const Entry& entry) const {

@@ -1,12 +1,10 @@
 // Plans as the operators run them: warm runs, many signatures, many threads, other numbers of threads.
 #include "kernels/torch/plans/plan_cache.h"
 
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <omp.h>
 
-#include <chrono>
 #include <cstdio>
 #include <random>
 #include <string>
@@ -15,13 +13,14 @@
 #include "core/base/error.h"
 #include "core/runtime/cpu_sets.h"
 #include "core/torch/tensor_bridge.h"
-#include "kernels/torch/plans/region.h"
-#include "tests/goal.h"
 #include "tests/kernels/torch/call_count.h"
+#include "tests/kernels/torch/threads.h"
 #include "tests/resident_memory.h"
 
 namespace ipex_studio {
 namespace {
+
+using testing::Threads;
 
 // softmax(relu(x + y)) over the last axis: own kernels only, any sizes.
 const char kPointwise[] = R"~({"plan":1,"inputs":[["f32",2],["f32",2]],"constants":[],"nodes":[
@@ -55,20 +54,6 @@ at::Tensor run(PlanCache& plans, const at::Tensor& x) {
 }
 
 double worst(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
-
-// Sets both thread counts, as an application would, and restores them.
-class Threads {
- public:
-  explicit Threads(int count) : before_(omp_get_max_threads()) { set(count); }
-  ~Threads() { set(before_); }
-  static void set(int count) {
-    at::set_num_threads(count);
-    omp_set_num_threads(count);
-  }
-
- private:
-  int before_;
-};
 
 TEST(PlanCache, WarmRunsAllocateAndLockNothing) {
   if (!testing::callsAreCounted()) GTEST_SKIP();
@@ -104,37 +89,6 @@ TEST(PlanCache, ResultsHeldAcrossCallsStay) {
     held.push_back(run(plans, inputs.back()));
   }
   for (int i = 0; i < 10; ++i) EXPECT_LT(worst(held[i], convolutionsEager(inputs[i], plans.constants())), 1e-5) << i;
-}
-
-// The cost of a call beyond its steps.
-TEST(PlanCache, OverheadPerCall) {
-  const Threads one(1);
-  const auto region = c10::make_intrusive<Region>(R"~({"plan":1,"inputs":[["f32",1]],"constants":[],"nodes":[
-    {"op":"pointwise{}|relu","src":[0],"dst":[1],"name":"r","origins":[]}],"outputs":[1]})~",
-                                                  std::vector<at::Tensor>{});
-  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("ipex_studio::region", "");
-  const at::Tensor x = at::randn({16});
-  const c10::List<at::Tensor> tensors({x});
-  const c10::List<std::int64_t> sizes;
-  const torch::NoGradGuard no_grad;
-  at::Tensor result;
-  double through_operator = 1e9, through_cache = 1e9;
-  const auto microseconds = [](auto&& call) {
-    constexpr int kCalls = 2000;
-    const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < kCalls; ++i) call();
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count() / kCalls;
-  };
-  for (int round = 0; round < 20; ++round) {
-    through_operator = std::min(through_operator, microseconds([&] {
-                                  torch::jit::Stack stack{region, tensors, sizes};
-                                  op.callBoxed(&stack);
-                                }));
-    through_cache = std::min(through_cache, microseconds([&] { region->plans().run({&x}, {}, &result); }));
-  }
-  expectWithin("region of one relu over 16 numbers, through the operator", through_operator, 5, "us");
-  expectWithin("region of one relu over 16 numbers, through the plan cache", through_cache, 3, "us");
-  EXPECT_TRUE(at::equal(result, at::relu(x)));
 }
 
 TEST(PlanCache, OtherNumbersOfThreadsAreOtherPlans) {

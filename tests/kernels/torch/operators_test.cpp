@@ -1,0 +1,326 @@
+// Operators that stand alone in a graph: their schemas, and the plans each keeps for the places it is called from.
+#include <gtest/gtest.h>
+#include <torch/script.h>
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <torch/csrc/jit/ir/irparser.h>
+#include <torch/csrc/jit/runtime/interpreter.h>
+
+#include "core/base/error.h"
+#include "kernels/torch/ops/call_sites.h"
+#include "tests/kernels/torch/call_count.h"
+#include "tests/kernels/torch/threads.h"
+
+namespace ipex_studio {
+namespace {
+
+using c10::IValue;
+
+const char kRelu[] = "pointwise{}|relu", kAbs[] = "pointwise{}|abs", kLinear[] = "linear{}|relu";
+
+at::Tensor call(const char* name, torch::jit::Stack stack) {
+  c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxed(&stack);
+  return std::move(stack.at(0)).toTensor();
+}
+
+IValue noTensors() { return c10::List<at::Tensor>(); }
+
+at::Tensor callLinear(const at::Tensor& x, const at::Tensor& w, const IValue& spec) {
+  return call("ipex_studio::linear", {x, w, IValue(), noTensors(), spec});
+}
+
+std::string chainOf(const PlanCache& plans) { return plans.spec().nodes.at(0).op.text(); }
+
+TEST(Operators, SchemasStay) {
+  std::set<std::string> schemas;
+  for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
+    if (name.name.rfind("ipex_studio::", 0) != 0) continue;
+    schemas.insert(toString(c10::Dispatcher::singleton().findSchemaOrThrow(name.name.c_str(), "").schema()));
+  }
+  EXPECT_EQ(
+      schemas,
+      (std::set<std::string>{
+          "ipex_studio::add_layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor residual, str spec) -> (Tensor, "
+          "Tensor)",
+          "ipex_studio::attention(Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor",
+          "ipex_studio::convolution(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor",
+          "ipex_studio::deconvolution(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor",
+          "ipex_studio::embedding(Tensor ids, Tensor table, str spec) -> Tensor",
+          "ipex_studio::embedding_bag(Tensor ids, Tensor offsets, Tensor table, str spec) -> Tensor",
+          "ipex_studio::layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, str spec) -> Tensor",
+          "ipex_studio::linear(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor",
+          "ipex_studio::matmul(Tensor a, Tensor b, Tensor[] post_args, str spec) -> Tensor",
+          "ipex_studio::pointwise(Tensor x, Tensor[] post_args, str spec) -> Tensor",
+          "ipex_studio::region(__torch__.torch.classes.ipex_studio.Region region, Tensor[] tensors, int[] sizes) -> "
+          "Tensor[]",
+          "ipex_studio::softmax(Tensor x, Tensor? mask, str spec) -> Tensor",
+          "ipex_studio::squeeze_excite(Tensor x, Tensor reduce, Tensor? b, Tensor expand, Tensor? c, Tensor[] "
+          "post_args, str spec) -> Tensor"}));
+}
+
+TEST(Operators, OperandsTakeTheirRoles) {
+  at::manual_seed(3);
+  const at::Tensor x = at::randn({2, 5, 6}), w = at::randn({4, 6}), b = at::randn({4}), y = at::randn({2, 5, 4});
+  EXPECT_TRUE(
+      at::allclose(call("ipex_studio::linear", {x, w, b, c10::List<at::Tensor>({y, y}), "linear{}|relu|mul(0)|add(1)"}),
+                   at::relu(at::linear(x, w, b)) * y + y, 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(callLinear(x, w, "linear{}"), at::linear(x, w), 1e-5, 1e-6));
+  const at::Tensor gamma = at::rand({6}), beta = at::randn({6}), residual = at::randn({2, 5, 6});
+  torch::jit::Stack stack{x, gamma, beta, residual, "layer_norm{axes=1,eps=1e-05,sum_output=1}"};
+  const c10::OperatorHandle both = c10::Dispatcher::singleton().findSchemaOrThrow("ipex_studio::add_layer_norm", "");
+  both.callBoxed(&stack);
+  ASSERT_EQ(stack.size(), 2u);
+  EXPECT_TRUE(at::allclose(stack[0].toTensor(), at::layer_norm(x + residual, {6}, gamma, beta), 1e-4, 1e-5));
+  EXPECT_TRUE(at::allclose(stack[1].toTensor(), x + residual));
+  stack = {x, gamma, beta, residual, "layer_norm{axes=1,eps=1e-05}"};
+  try {
+    both.callBoxed(&stack);
+    ADD_FAILURE() << "returned a sum that the specification does not ask for";
+  } catch (const c10::Error& error) {
+    EXPECT_STREQ(error.what_without_backtrace(), "ipex_studio::add_layer_norm needs a spec with sum_output=1");
+  }
+}
+
+// --- CallSites -------------------------------------------------------------------------------------------------------
+
+// A call as the interpreter makes it: the graph holds the string, and so does the stack.
+std::shared_ptr<PlanCache> lookUp(CallSites& sites, const IValue& held, c10::ArrayRef<PlanOperand> operands) {
+  const IValue argument = held;
+  return sites.plansFor(argument, operands);
+}
+
+TEST(CallSites, WarmLookUpsAllocateAndLockNothing) {
+  if (!testing::callsAreCounted()) GTEST_SKIP();
+  CallSites sites;
+  const at::Tensor x = at::randn({4}), w = at::randn({4, 4});
+  const IValue spec = kLinear;
+  const PlanOperand operands[] = {{&x, false}, {&w, true}, {}};
+  std::shared_ptr<PlanCache> plans = lookUp(sites, spec, operands);
+  const testing::CallCounter counter;
+  for (int i = 0; i < 100; ++i) plans = lookUp(sites, spec, operands);
+  EXPECT_EQ(counter.count().allocations, 0);
+  EXPECT_EQ(counter.count().locks, 0);
+}
+
+TEST(CallSites, EqualTextsShareTheirPlans) {
+  CallSites sites;
+  const at::Tensor x = at::randn({2, 4}), w = at::randn({4, 4}), v = at::randn({4, 4}), row = x[0];
+  const PlanOperand operands[] = {{&x, false}, {&w, true}, {}}, others[] = {{&x, false}, {&v, true}, {}},
+                    rows[] = {{&row, false}, {&w, true}, {}};
+  const IValue one = kLinear, two = kLinear;
+  const std::shared_ptr<PlanCache> plans = lookUp(sites, one, operands);
+  EXPECT_EQ(lookUp(sites, two, operands), plans);
+  EXPECT_EQ(sites.sizes().sites, 2u);
+  EXPECT_EQ(sites.plansFor(kLinear, operands), plans);  // a string that the call alone holds is no site
+  EXPECT_EQ(sites.sizes().sites, 2u);
+  EXPECT_EQ(sites.sizes().plans, 1u);
+  // One string for several nodes.
+  EXPECT_NE(lookUp(sites, one, others), plans);
+  EXPECT_NE(lookUp(sites, one, rows), plans);
+  EXPECT_EQ(lookUp(sites, one, operands), plans);
+  EXPECT_EQ(sites.sizes().plans, 3u);
+  EXPECT_THROW(sites.plansFor("linear{", operands), Error);
+}
+
+// Strings die and others take their addresses.
+TEST(CallSites, RecycledStringsNeverFindAnothersPlans) {
+  CallSites sites;
+  const at::Tensor x = at::randn({4});
+  const PlanOperand operands[] = {{&x, false}};
+  std::set<const void*> addresses;
+  constexpr int kStrings = 2000;
+  for (int i = 0; i < kStrings; ++i) {
+    const IValue held = i % 2 == 0 ? kRelu : kAbs;
+    addresses.insert(&held.toStringRef());
+    for (int turn = 0; turn < 2; ++turn) {
+      ASSERT_EQ(chainOf(*lookUp(sites, held, operands)), held.toStringRef());
+    }
+  }
+  EXPECT_LT(addresses.size(), kStrings / 10) << "no address was used again";
+  EXPECT_EQ(sites.sizes().plans, 2u);
+  EXPECT_LE(sites.sizes().sites, 64u);
+}
+
+// Weights die and others take their addresses, under one string.
+TEST(CallSites, RecycledWeightsArePackedAnew) {
+  const testing::Threads one(1);
+  const IValue spec = kLinear;
+  const at::Tensor x = at::ones({1, 4});
+  std::set<const void*> addresses;
+  constexpr int kWeights = 300;
+  for (int i = 0; i < kWeights; ++i) {
+    const at::Tensor w = at::full({3, 4}, double(i));
+    addresses.insert(w.unsafeGetTensorImpl());
+    for (int turn = 0; turn < 2; ++turn) {
+      ASSERT_TRUE(at::equal(callLinear(x, w, spec), at::full({1, 3}, 4.0 * i))) << i;
+    }
+  }
+  EXPECT_LT(addresses.size(), kWeights / 3) << "no address was used again";
+}
+
+TEST(CallSites, WrittenWeightsArePackedAnew) {
+  CallSites sites;
+  const IValue spec = kLinear;
+  const at::Tensor x = at::ones({1, 4}), w = at::ones({3, 4});
+  const PlanOperand operands[] = {{&x, false}, {&w, true}, {}};
+  for (int i = 0; i < 10; ++i) {
+    w.add_(1);
+    at::Tensor result;
+    lookUp(sites, spec, operands)->run({&x}, {}, &result);
+    EXPECT_TRUE(at::equal(result, at::full({1, 3}, 4.0 * (i + 2))));
+    EXPECT_EQ(sites.sizes().plans, 1u);  // those of the old values are gone
+    EXPECT_EQ(sites.sizes().sites, 1u);
+  }
+}
+
+TEST(CallSites, WhatNobodyCanAskForIsDropped) {
+  CallSites sites, others;
+  const IValue spec = kLinear;
+  const at::Tensor x = at::ones({1, 4});
+  std::vector<at::Tensor> model;
+  std::vector<IValue> specs;
+  const auto plansOf = [&](CallSites& operators, const at::Tensor& w, const IValue& text) {
+    const PlanOperand operands[] = {{&x, false}, {&w, true}, {}};
+    return lookUp(operators, text, operands);
+  };
+  for (int i = 0; i < 100; ++i) {
+    model.push_back(at::randn({3, 4}));
+    specs.emplace_back(kLinear);
+    plansOf(sites, model.back(), specs.back());
+  }
+  const std::weak_ptr<PlanCache> first = plansOf(sites, model[0], specs[0]);
+  EXPECT_EQ(sites.sizes().plans, 100u);
+  EXPECT_EQ(sites.sizes().sites, 100u);
+  model.clear();
+  specs.clear();
+  EXPECT_FALSE(first.expired());
+  const at::Tensor w = at::randn({3, 4});
+  plansOf(others, w, spec);  // another operator's next model
+  EXPECT_TRUE(first.expired());
+  EXPECT_EQ(sites.sizes().plans, 0u);
+  EXPECT_EQ(sites.sizes().sites, 0u);
+}
+
+TEST(CallSites, TheLastUsedAreKept) {
+  CallSites sites;
+  const at::Tensor x = at::ones({1, 4});
+  std::vector<at::Tensor> weights;
+  const IValue spec = kLinear;
+  const auto plansOf = [&](std::size_t number) {
+    const PlanOperand operands[] = {{&x, false}, {&weights[number], true}, {}};
+    return lookUp(sites, spec, operands);
+  };
+  const std::size_t count = CallSites::kMaxPlans + 20;
+  for (std::size_t i = 0; i < count; ++i) weights.push_back(at::randn({3, 4}));
+  const std::shared_ptr<PlanCache> first = plansOf(0);
+  const std::weak_ptr<PlanCache> second = plansOf(1);
+  for (std::size_t i = 2; i < count; ++i) {
+    plansOf(i);
+    ASSERT_EQ(plansOf(0), first) << i;
+  }
+  EXPECT_TRUE(second.expired());
+  EXPECT_EQ(sites.sizes().plans, CallSites::kMaxPlans);
+  EXPECT_EQ(sites.sizes().sites, CallSites::kMaxPlans);
+}
+
+// --- models that come and go -----------------------------------------------------------------------------------------
+
+// A graph with its code, whose constant table holds the strings.
+struct Model {
+  explicit Model(bool relu)
+      : graph(std::make_shared<torch::jit::Graph>()), w(at::randn({6, 4})), b(at::randn({6})), relu(relu) {
+    const std::string chain = relu ? kRelu : kAbs;
+    torch::jit::parseIR(
+        "graph(%x : Tensor, %w : Tensor, %b : Tensor):\n"
+        "  %linear : str = prim::Constant[value=\"linear{}\"]()\n"
+        "  %chain : str = prim::Constant[value=\"" +
+            chain +
+            "\"]()\n"
+            "  %softmax : str = prim::Constant[value=\"softmax{axis=-1}\"]()\n"
+            "  %none : NoneType = prim::Constant()\n"
+            "  %list : Tensor[] = prim::ListConstruct()\n"
+            "  %y : Tensor = ipex_studio::linear(%x, %w, %b, %list, %linear)\n"
+            "  %z : Tensor = ipex_studio::pointwise(%y, %list, %chain)\n"
+            "  %s : Tensor = ipex_studio::softmax(%z, %none, %softmax)\n"
+            "  return (%s)\n",
+        graph.get());
+    code = torch::jit::Code(graph, "forward");
+  }
+  at::Tensor run(const at::Tensor& x) const {
+    torch::jit::Stack stack{x, w, b};
+    torch::jit::InterpreterState(code).run(stack);
+    return std::move(stack.at(0)).toTensor();
+  }
+  at::Tensor eager(const at::Tensor& x) const {
+    const at::Tensor y = at::linear(x, w, b);
+    return at::softmax(relu ? at::relu(y) : at::abs(y), -1);
+  }
+
+  std::shared_ptr<torch::jit::Graph> graph;
+  torch::jit::Code code;
+  at::Tensor w, b;
+  bool relu;
+};
+
+// Threads call the same operators for models they share and for models of their own, which live for a few calls.
+TEST(Operators, ThreadsCallWhileModelsComeAndGo) {
+  const testing::Threads one(1);
+  at::manual_seed(5);
+  const Model shared[] = {Model(true), Model(false)};
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      omp_set_num_threads(1);
+      const torch::NoGradGuard no_grad;
+      for (int round = 0; round < 40; ++round) {
+        const Model own((t + round) % 2 == 0);
+        for (int i = 0; i < 10; ++i) {
+          const at::Tensor x = at::randn({1 + i % 3, 4});
+          for (const Model* model : {&own, &shared[0], &shared[1]}) {
+            wrong += at::allclose(model->run(x), model->eager(x), 1e-4, 1e-5) ? 0 : 1;
+          }
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+// Look-ups, new plans, and strings and weights that expire, at once and on one operator.
+TEST(CallSites, ThreadsMeetNewSites) {
+  CallSites sites;
+  const at::Tensor x = at::ones({1, 4}), w = at::ones({3, 4});
+  const IValue shared = kLinear;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const PlanOperand of_all[] = {{&x, false}, {&w, true}, {}};
+      const std::shared_ptr<PlanCache> expected = lookUp(sites, shared, of_all);
+      for (int i = 0; i < 400; ++i) {
+        const IValue own = (t + i) % 2 == 0 ? "linear{}|relu" : "linear{}|abs";
+        const at::Tensor v = at::ones({3, 4});
+        const PlanOperand of_one[] = {{&x, false}, {&v, true}, {}};
+        for (int turn = 0; turn < 5; ++turn) {
+          const std::shared_ptr<PlanCache> plans = lookUp(sites, own, of_one);
+          wrong += chainOf(*plans) == own.toStringRef() && plans->constants().at(0).data_ptr() == v.data_ptr() ? 0 : 1;
+          wrong += lookUp(sites, shared, of_all) == expected ? 0 : 1;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_LE(sites.sizes().plans, 6u);
+}
+
+}  // namespace
+}  // namespace ipex_studio
