@@ -18,6 +18,7 @@ extern const Pass kCanonicalizeInplace;
 extern const Pass kCanonicalizeLayerNorm;
 extern const Pass kCanonicalizeLinear;
 extern const Pass kCanonicalizeLists;
+extern const Pass kCanonicalizeMish;
 extern const Pass kCanonicalizeQuantized;
 extern const Pass kCanonicalizeSilu;
 extern const Pass kCanonicalizeSizeArithmetic;

@@ -67,6 +67,7 @@ const std::vector<const Pass*>& defaultPasses() {
       // One node per activation and normalization, before any fusion looks for it; common subexpressions are one by now.
       &kCanonicalizeGelu,
       &kCanonicalizeSilu,
+      &kCanonicalizeMish,
       &kCanonicalizeHardswish,
       &kCanonicalizeLayerNorm,
       // Before fuse-matmul-transpose, which then scales the product alone, and before the fusions of attention.
