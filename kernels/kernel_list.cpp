@@ -77,6 +77,7 @@
   KERNEL(kMaxMin, MaxMinIntegers)                                                                                \
   KERNEL(kSort, SortSimd)                                                                                        \
   KERNEL(kSort, SortIntegers)                                                                                    \
+  KERNEL(kCumulativeSum, CumulativeSumSimd) /* the last axis */                                                  \
   KERNEL(kCumulativeSum, CumulativeSum)                                                                          \
   KERNEL(kAffineGrid, AffineGridRows)                                                                            \
   KERNEL(kGridSample, GridSampleSimd)                                                                            \

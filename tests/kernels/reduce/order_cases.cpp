@@ -41,6 +41,16 @@ const std::vector<Case>& orderCases() {
       {"sort{axis=-1,descending=1}", {of({1, 32000})}, "sort_simd", 2e-6, true},
 
       {"cumulative_sum{axis=1}", {of({3, 50})}, "cumulative_sum"},
+      {"cumulative_sum{axis=1}", {of({3, 50})}, "cumulative_sum_simd"},
+      {"cumulative_sum{axis=-1}", {Source::dying({2, 5, 131})}, "cumulative_sum_simd"},
+      {"cumulative_sum{axis=1}", {of({2, 17, 1})}, "cumulative_sum_simd"},
+      {"cumulative_sum{axis=0}", {of({16})}, "cumulative_sum_simd"},
+      {"cumulative_sum{axis=-1}", {of({2, 3, 4, 40})}, "cumulative_sum_simd"},
+      {"cumulative_sum{axis=0}", {of({1})}, "cumulative_sum"},
+      {"cumulative_sum{axis=-1}", {of({9, 15})}, "cumulative_sum"},
+      {"cumulative_sum{axis=-1}", {of({1, 32000})}, "cumulative_sum_simd", 2e-6, true},
+      {"cumulative_sum{axis=-1}", {of({512, 256})}, "cumulative_sum_simd", 2e-6, true},
+      {"cumulative_sum{axis=-1}", {of({8400, 17})}, "cumulative_sum_simd", 2e-6, true},
       {"cumulative_sum{axis=0}", {Source::dying({50, 131})}, "cumulative_sum"},
       {"cumulative_sum{axis=1}", {integers({2, 30, 3}, DType::kS64, 100)}, "cumulative_sum"},
 

@@ -122,6 +122,34 @@ TEST(Order, WhatDataCannotBeFailsTheRun) {
   EXPECT_EQ(failureOf("integer_math{op=mul}", {ids, ids}, {inside, inside}), nullptr);
 }
 
+TEST(Order, NanAndInfinitiesReachOnlyTheSumsBehindThem) {
+  static const std::unique_ptr<KernelList> kernels = makeKernelList();
+  std::vector<float> line(40, 1.0f);
+  line[13] = kInfinite;
+  line[29] = -kInfinite;
+  PrepareArgs args;
+  args.spec = parseOpSpec("cumulative_sum{axis=0}");
+  args.src = {contiguousDesc(DType::kF32, Dims{40})};
+  args.constant = {nullptr};
+  args.src_dies = {false};
+  ASSERT_TRUE(inferShapes(args.spec, args.src, &args.dst).ok);
+  for (const Kernel* kernel : kernels->candidates(args.spec.kind, DeviceKind::kCpu)) {
+    ASSERT_TRUE(kernel->supports(args).ok) << kernel->name();
+    std::string reason;
+    const auto op = kernel->prepare(args, &reason);
+    const Buffer scratch(op->scratch_bytes);
+    std::vector<float> sums(line.size());
+    const void* const from[] = {line.data()};
+    void* const to[] = {sums.data()};
+    const auto state = op->newState();
+    op->execute(state.get(), from, to, scratch.data());
+    EXPECT_EQ(sums[12], 13.0f) << kernel->name();
+    EXPECT_EQ(sums[13], kInfinite) << kernel->name();
+    EXPECT_EQ(sums[28], kInfinite) << kernel->name();
+    EXPECT_TRUE(std::isnan(sums[29]) && std::isnan(sums[39])) << kernel->name();
+  }
+}
+
 TEST(Order, IntegersWrapAround) {
   const TensorDesc one = contiguousDesc(DType::kS64, Dims{1});
   static const std::unique_ptr<KernelList> kernels = makeKernelList();
