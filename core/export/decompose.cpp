@@ -90,7 +90,7 @@ Value* writeFullyConnected(StockWriter& write, const FusedOp& op) {
   const auto bits = static_cast<int>(op.spec.intOr("bits", 8));
   const std::int64_t depth = op.spec.intOr("depth", integers->size(-1));
   return write.call("aten::linear",
-                    {op.base[0], write.tensor(widenGroups(*integers, *scales, bits, group, depth)), write.none()});
+                    {op.base[0], write.tensor(dequantizeGroups(*integers, *scales, bits, group, depth)), write.none()});
 }
 
 // Writes the two products as convolutions of one pixel.
@@ -144,7 +144,7 @@ Value* writeEmbedding(StockWriter& write, Node* node, const OpSpec& spec) {
   const bool bags = spec.kind == OpKind::kEmbeddingBag;
   const auto rows = constantTensor(node->input(bags ? 2 : 1));
   IPEX_CHECK(rows, "a table of integers is constant");
-  Value* table = write.tensor(widenScaledRows(*rows));
+  Value* table = write.tensor(dequantizeRows(*rows));
   Value *no = write.flag(false), *ids = node->input(0);
   if (!bags) return write.call("aten::embedding", {table, ids, write.integer(-1), no, no});
   Value* mode = write.integer(spec.stringOr("mode", "sum") == "mean" ? 1 : 0);

@@ -25,9 +25,9 @@ std::size_t NodeSet::place(std::uintptr_t number) const {
 }
 
 NodeSet::Page& NodeSet::page(std::uintptr_t number) {
-  constexpr std::size_t kFewest = 16;
+  constexpr std::size_t kMinPages = 16;
   if (2 * (taken_ + 1) > pages_.size()) {
-    std::vector<std::unique_ptr<Page>> old(std::max(kFewest, 2 * pages_.size()));
+    std::vector<std::unique_ptr<Page>> old(std::max(kMinPages, 2 * pages_.size()));
     old.swap(pages_);
     for (std::unique_ptr<Page>& page : old) {
       if (page != nullptr) std::swap(pages_[place(page->number)], page);

@@ -13,7 +13,7 @@
 namespace ipex_studio {
 namespace {
 
-// Narrows the choice for an operation to the operation with its first `kept` post-operations alone.
+// Restricts the choice for an operation to the operation with its first `kept` post-operations alone.
 StepChoice headOf(const StepChoice& measured, const OpSpec& op, std::size_t kept) {
   std::vector<std::int32_t> positions(measured.src_layouts.size());
   std::iota(positions.begin(), positions.end(), 0);

@@ -65,8 +65,9 @@ std::string faultOf(const RecipeValue& value) {
   if (!allFinite({value.least, value.greatest, value.low, value.high, value.scale}))
     return "has a number that is not finite";
   if (!(value.scale > 0)) return "has a scale that is not positive";
-  constexpr double kLeast = std::numeric_limits<float>::min();
-  if (value.scale < kLeast || value.scale > 1 / kLeast) return "has a scale that FP32 cannot multiply and divide by";
+  constexpr double kMinScale = std::numeric_limits<float>::min();
+  if (value.scale < kMinScale || value.scale > 1 / kMinScale)
+    return "has a scale that FP32 cannot multiply and divide by";
   if (value.count < 0) return "has a count below zero";
   if (value.zero_point < 0 || value.zero_point > 255) return "has a zero point outside of 0 to 255";
   if (value.low > value.high || value.least > value.greatest) return "has a range that ends before it begins";

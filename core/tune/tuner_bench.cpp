@@ -210,9 +210,9 @@ std::vector<float> BenchData::rowMajor(const TensorDesc& layout, const void* dat
     return values;
   }
   if (isLowPrecisionFloat(layout.dtype)) {
-    Buffer narrow(plain.bytes());
-    convert(layout, data, plain, narrow.data());
-    convert(plain, narrow.data(), contiguousDesc(DType::kF32, layout.dims), values.data());
+    Buffer row_major(plain.bytes());
+    convert(layout, data, plain, row_major.data());
+    convert(plain, row_major.data(), contiguousDesc(DType::kF32, layout.dims), values.data());
     return values;
   }
   std::vector<unsigned char> bytes(values.size());

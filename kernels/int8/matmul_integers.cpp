@@ -29,7 +29,7 @@ class ChangedMatmul : public PreparedOp {
 
  protected:
   // Most sources: two operands and those of the longest chain.
-  static constexpr std::size_t kMost = 66;
+  static constexpr std::size_t kMaxSources = 66;
 
   template <typename Fn>
   void overElements(const TensorDesc& desc, const Fn& fn) const {
@@ -41,7 +41,7 @@ class ChangedMatmul : public PreparedOp {
 class FlippedOp final : public ChangedMatmul {
  public:
   void execute(ExecState* state, const void* const* from, void* const* to, void* scratch) const override {
-    const void* sources[kMost];
+    const void* sources[kMaxSources];
     std::copy(from, from + src.size(), sources);
     auto* const flipped = static_cast<std::uint8_t*>(scratch);
     const auto* const given = static_cast<const std::uint8_t*>(from[kB]);
@@ -111,7 +111,7 @@ class UpconvertedMatmulOp final : public ChangedMatmul {
   float zeros[2] = {};
 
   void execute(ExecState* state, const void* const* from, void* const* to, void* scratch) const override {
-    const void* sources[kMost];
+    const void* sources[kMaxSources];
     std::copy(from, from + src.size(), sources);
     char* free = static_cast<char*>(scratch);
     for (const std::size_t s : {kA, kB}) {

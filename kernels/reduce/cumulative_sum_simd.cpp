@@ -33,15 +33,15 @@ HWY_INLINE VD sumsWithin(VD v) {
 // Sums one line whose values are contiguous. x and y may be the same.
 void sumLine(const float* x, float* y, std::int64_t size) {
   const F64 d;
-  const hn::Rebind<float, F64> narrow;
+  const hn::Rebind<float, F64> floats;
   const hn::RebindToSigned<F64> di;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto last = hn::IndicesFromVec(d, hn::Set(di, lanes - 1));
   VD before = hn::Zero(d);  // the sum of all vectors so far, in all lanes
   std::int64_t i = 0;
   for (; i + lanes <= size; i += lanes) {
-    const VD sums = sumsWithin(hn::PromoteTo(d, hn::LoadU(narrow, x + i)));
-    hn::StoreU(hn::DemoteTo(narrow, hn::Add(before, sums)), narrow, y + i);
+    const VD sums = sumsWithin(hn::PromoteTo(d, hn::LoadU(floats, x + i)));
+    hn::StoreU(hn::DemoteTo(floats, hn::Add(before, sums)), floats, y + i);
     before = hn::Add(before, hn::TableLookupLanes(sums, last));
   }
   double sum = hn::GetLane(before);

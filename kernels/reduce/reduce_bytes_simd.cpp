@@ -70,11 +70,11 @@ std::int64_t sumNextColumns(const ReduceBytesJob& job, const std::uint8_t* from,
 void finishColumns(const ReduceBytesJob& job, const std::uint32_t* sums, std::int64_t count, void* y) {
   const hn::CappedTag<float, 16> d;
   const hn::RebindToSigned<decltype(d)> di;
-  constexpr std::int64_t kMost = 64;
-  HWY_ALIGN float values[kMost];
+  constexpr std::int64_t kMaxValues = 64;
+  HWY_ALIGN float values[kMaxValues];
   const auto factor = hn::Set(d, job.factor);
   const auto zero = hn::Set(di, static_cast<std::int32_t>(job.source == DType::kS8 ? 128 * job.rows : 0));
-  for (std::int64_t i = 0; i < kMost; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+  for (std::int64_t i = 0; i < kMaxValues; i += static_cast<std::int64_t>(hn::Lanes(d))) {
     const auto sum = hn::Sub(hn::BitCast(di, hn::LoadU(hn::RebindToUnsigned<decltype(d)>(), sums + i)), zero);
     hn::Store(hn::Mul(hn::ConvertTo(d, sum), factor), d, values + i);
   }

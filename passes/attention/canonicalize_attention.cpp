@@ -58,7 +58,8 @@ Decline checkAttention(const Attention& attention, std::optional<std::int64_t> w
   return fits ? Decline() : Decline{reasons::kUnsupportedAttribute, "The heads do not divide the width."};
 }
 
-// mask? and its type of the operators; only that of paddings has one meaning in all versions of PyTorch.
+// Reads the optional mask of the operator. Of the mask types only that of paddings has one meaning in all versions of
+// PyTorch.
 Decline readMask(Value* mask, Value* type, Attention* attention) {
   if (isNone(mask)) return {};
   constexpr std::int64_t kPadding = 1;

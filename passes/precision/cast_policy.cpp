@@ -97,7 +97,7 @@ bool isFloatProduct(OpKind kind) {
   return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul;
 }
 
-CastPolicy castPolicy(Node* node, const LoweredNode& lowered, const LowPrecisionFloat& narrow) {
+CastPolicy castPolicy(Node* node, const LoweredNode& lowered, const LowPrecisionFloat& low) {
   CastPolicy policy;
   const auto& ops = lowered.ops;
   // Conversions keep the type that they convert to.
@@ -110,13 +110,13 @@ CastPolicy castPolicy(Node* node, const LoweredNode& lowered, const LowPrecision
   };
   if (readFusedOp(node) && allOperations(lowered, isFloatProduct)) {
     policy.role = CastRole::kLower;
-  } else if (follows(narrow.type)) {
+  } else if (follows(low.type)) {
     policy.role = CastRole::kFollow;
   } else if (!policy.is_view) {
     policy.why = follows(at::kBFloat16) ? "This operation keeps FP32: there is no kernel of it for FP16."
                                         : "This operation keeps FP32: its rounding would show.";
   }
-  if (policy.role == CastRole::kKeep || narrow.type != at::kHalf) return policy;
+  if (policy.role == CastRole::kKeep || low.type != at::kHalf) return policy;
   policy.why = whyNotFp16(node, lowered, policy);
   if (*policy.why != '\0') policy.role = CastRole::kKeep;
   return policy;

@@ -33,7 +33,7 @@ struct CastPolicy {
 };
 
 // `lowered`: the operations of `node`, whose result is FP32.
-CastPolicy castPolicy(torch::jit::Node* node, const LoweredNode& lowered, const LowPrecisionFloat& narrow);
+CastPolicy castPolicy(torch::jit::Node* node, const LoweredNode& lowered, const LowPrecisionFloat& low);
 
 // Convolution, linear or matmul.
 bool isFloatProduct(OpKind kind);

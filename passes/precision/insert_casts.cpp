@@ -6,7 +6,7 @@
 // views follow where that moves fewer bytes, casts counted; everything else keeps FP32 (cast_policy.h, where FP16 keeps more),
 // convolutions of images with a few channels too: low-precision floats are multiplied in pairs of channels, and what pads them costs
 // more than is gained. Which of them follow is a least-cost labelling of the graph (pbqp.h). A value is cast once for all its
-// readers. Where all readers of a product keep FP32 it writes FP32 itself. Weights become narrow constants; bias, accumulation
+// readers. Where all readers of a product keep FP32 it writes FP32 itself. Weights become low-precision constants; bias, accumulation
 // and constant operands stay FP32. BF16 lowers attention, too, its sums and softmax stay FP32; it takes queries, keys and
 // values in either precision.
 // Runs for precision bf16 and fp16, and for int8 where the recipe or a person wants operations in BF16: only these are lowered
@@ -50,12 +50,11 @@ struct RecipeWishes {
 class CastInserter {
  public:
   // `wishes`: what alone is to be lowered, beside attention that follows products of integers; null: all that can be.
-  CastInserter(torch::jit::Graph& graph, PassContext& context, const LowPrecisionFloat& narrow,
-               const RecipeWishes* wishes)
+  CastInserter(torch::jit::Graph& graph, PassContext& context, const LowPrecisionFloat& low, const RecipeWishes* wishes)
       : graph_(graph),
         context_(context),
         rewriter_(context.rewriter),
-        narrow_(narrow),
+        low_(low),
         wishes_(wishes),
         keys_(graph, rewriter_.origins()) {}
 
@@ -97,7 +96,7 @@ class CastInserter {
     const std::string& key = keys_.of(node->output());
     if (decided == "fp32")
       return context_.missed(node, reasons::kDecided, "It was decided that this operation keeps FP32.");
-    if (narrow_.type != at::kBFloat16)
+    if (low_.type != at::kBFloat16)
       return context_.missed(node, reasons::kUnsupportedDtype,
                              "Attention keeps FP32: there is no kernel of it for FP16.");
     if (wishes_ != nullptr && decided != "bf16" && wishes_->bf16.count(key) == 0) {
@@ -146,7 +145,7 @@ class CastInserter {
     const auto lowered = lowerNode(node);
     const auto* ops = std::get_if<LoweredNode>(&lowered);
     if (ops == nullptr) return;
-    const CastPolicy policy = castPolicy(node, *ops, narrow_);
+    const CastPolicy policy = castPolicy(node, *ops, low_);
     if (policy.role == CastRole::kKeep) {
       if (*policy.why != '\0' && wishes_ == nullptr) context_.missed(node, reasons::kUnsupportedDtype, policy.why);
       return;
@@ -158,7 +157,7 @@ class CastInserter {
                                                  opKindName(ops->ops.back().spec.kind));
     const bool left_out = wishes_ != nullptr && decided != "bf16" && wishes_->bf16.count(keys_.of(node->output())) == 0;
     if (left_out && (operation.role == CastRole::kLower || (!wishes_->any_bf16 && !operation.is_view))) return;
-    if (!decided.empty() && decided != narrow_.name) {
+    if (!decided.empty() && decided != low_.name) {
       context_.missed(node, reasons::kDecided, "It was decided that this operation keeps FP32.");
       return;
     }
@@ -251,11 +250,11 @@ class CastInserter {
   void convert(Node* node) {
     const Operation& operation = operations_.at(node);
     if (operation.attention) return convertAttention(node, *operation.attention);
-    if (operation.writes_only) return writeAs(node, narrow_.dtype, narrow_.type, "writes BF16 for attention");
+    if (operation.writes_only) return writeAs(node, low_.dtype, low_.type, "writes BF16 for attention");
     for (std::size_t i = 0; i < operation.places.size(); ++i) {
       const auto& [holder, index] = operation.places[i];
       if (knownDtype(holder->input(index)) == at::kFloat)
-        rewriter_.replaceInput(holder, index, narrowedValue(holder->input(index), holder));
+        rewriter_.replaceInput(holder, index, castValue(holder->input(index), holder));
     }
     if (operation.role == CastRole::kLower) {
       node = convertWeights(node);
@@ -263,7 +262,7 @@ class CastInserter {
       node = convertFollower(node);
     }
     for (Value* result : node->outputs()) {
-      setDtype(result, narrow_.type);
+      setDtype(result, low_.type);
       converted_.emplace_back(result, node);
     }
     converted_nodes_.insert(node);
@@ -298,9 +297,9 @@ class CastInserter {
     return to->output();
   }
 
-  Value* narrowedValue(Value* value, Node* before) {
+  Value* castValue(Value* value, Node* before) {
     Value*& made = casts_[value];
-    if (made == nullptr) made = cast(value, narrow_.type, before);
+    if (made == nullptr) made = cast(value, low_.type, before);
     return made;
   }
 
@@ -309,8 +308,8 @@ class CastInserter {
   }
 
   Node* convertFollower(Node* node) {
-    const std::string text = fmt::format("follows its operands in {}", narrow_.title);
-    const auto chain = narrow_.type == at::kHalf ? readStockChain(node) : std::nullopt;
+    const std::string text = fmt::format("follows its operands in {}", low_.title);
+    const auto chain = low_.type == at::kHalf ? readStockChain(node) : std::nullopt;
     if (!chain) {
       convertConstants(node);
       rewriter_.finish(node, text);
@@ -336,14 +335,14 @@ class CastInserter {
   void convertConstant(Node* holder, std::size_t index) {
     const auto constant = constantTensor(holder->input(index));
     if (!constant || constant->scalar_type() != at::kFloat || constant->dim() == 0) return;
-    rewriter_.replaceInput(holder, index, narrowed(holder->input(index), holder));
+    rewriter_.replaceInput(holder, index, castConstant(holder->input(index), holder));
   }
 
   // A constant in low-precision floats, once for all that read it.
-  Value* narrowed(Value* value, Node* before) {
+  Value* castConstant(Value* value, Node* before) {
     const at::Tensor tensor = *constantTensor(value);
     Value*& made = constants_[tensor.unsafeGetTensorImpl()];
-    if (made == nullptr) made = rewriter_.constant(tensor.detach().to(narrow_.type), before);
+    if (made == nullptr) made = rewriter_.constant(tensor.detach().to(low_.type), before);
     return made;
   }
 
@@ -351,12 +350,12 @@ class CastInserter {
   Node* convertWeights(Node* node) {
     FusedOp op = *readFusedOp(node);
     for (std::size_t s = 0; s < 2; ++s) {
-      if (constantTensor(op.base[s])) op.base[s] = narrowed(op.base[s], node);
+      if (constantTensor(op.base[s])) op.base[s] = castConstant(op.base[s], node);
     }
     Node* made = writeFusedOp(rewriter_, op, node);
     made->output()->setType(node->output()->type());
     rewriter_.replace({node}, node->output(), made->output(),
-                      fmt::format("computes in {}, accumulates in FP32", narrow_.title));
+                      fmt::format("computes in {}, accumulates in FP32", low_.title));
     return made;
   }
 
@@ -384,7 +383,7 @@ class CastInserter {
   torch::jit::Graph& graph_;
   PassContext& context_;
   Rewriter& rewriter_;
-  const LowPrecisionFloat& narrow_;
+  const LowPrecisionFloat& low_;
   const RecipeWishes* wishes_;
   ValueKeys keys_;
   std::unordered_set<const Node*> attentions_, lowered_attentions_;

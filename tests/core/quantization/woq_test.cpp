@@ -72,7 +72,7 @@ TEST(WoqTest, GroupsOfWeightsComeBackWithinHalfAStep) {
     for (const std::int64_t group : {32, 64, 128}) {
       const GroupedWeights grouped = quantizeGroups(weights, bits, group);
       EXPECT_EQ(grouped.integers.size(1), bits == 4 ? nibbleRowBytes(77) : 77);
-      const at::Tensor back = widenGroups(grouped.integers, grouped.scales, bits, group, 77);
+      const at::Tensor back = dequantizeGroups(grouped.integers, grouped.scales, bits, group, 77);
       EXPECT_GT(sqnrOf(back, weights), bits == 4 ? 18 : 40) << bits << " " << group;
       // Only clipped weights may be further off than half a step.
       const at::Tensor steps = grouped.scales.abs().repeat_interleave(group, 1).slice(1, 0, 77);
@@ -89,22 +89,22 @@ TEST(WoqTest, LevelsAreKeptExactly) {
   levels.select(1, 40).fill_(-8);
   const at::Tensor weights = levels * 0.125;
   const GroupedWeights grouped = quantizeGroups(weights, 4, 32);
-  EXPECT_TRUE(widenGroups(grouped.integers, grouped.scales, 4, 32, 64).equal(weights));
+  EXPECT_TRUE(dequantizeGroups(grouped.integers, grouped.scales, 4, 32, 64).equal(weights));
   const GroupedWeights none = quantizeGroups(at::zeros({2, 40}), 4, 32);
-  EXPECT_TRUE(widenGroups(none.integers, none.scales, 4, 32, 40).equal(at::zeros({2, 40})));
-  EXPECT_THROW(widenGroups(none.integers, none.scales, 4, 64, 40), Error);
-  EXPECT_THROW(widenGroups(none.integers, none.scales, 8, 32, 40), Error);
+  EXPECT_TRUE(dequantizeGroups(none.integers, none.scales, 4, 32, 40).equal(at::zeros({2, 40})));
+  EXPECT_THROW(dequantizeGroups(none.integers, none.scales, 4, 64, 40), Error);
+  EXPECT_THROW(dequantizeGroups(none.integers, none.scales, 8, 32, 40), Error);
 }
 
 TEST(WoqTest, RowsOfTablesAreWithinHalfAStep) {
   torch::manual_seed(3);
   at::Tensor table = at::randn({40, 24});
   table[7].zero_();
-  const at::Tensor rows = quantizeRows(table), back = widenScaledRows(rows);
+  const at::Tensor rows = quantizeRows(table), back = dequantizeRows(rows);
   const at::Tensor steps = (table.amax(1) - table.amin(1)) / 255;
   EXPECT_TRUE(((back - table).abs() <= steps.reshape({40, 1}) * 0.501 + 1e-6).all().item<bool>());
   EXPECT_TRUE(back[7].equal(table[7]));
-  EXPECT_THROW(widenScaledRows(table), Error);
+  EXPECT_THROW(dequantizeRows(table), Error);
 }
 
 TEST(WoqTest, LanguageModelsInEveryFormAndExport) {
