@@ -15,6 +15,7 @@
 //   KERNEL(kind, Name)               makeName()
 //   KERNEL_ON(kind, Name, kernels…)  makeName(const KernelParts&): built on oneDNN's engine or on kernels of rows
 //                                    above, which stand here by name
+// clang-format off: a longer name leaves the other lines as they are.
 #define IPEX_KERNELS(KERNEL, KERNEL_ON)                                                                          \
   KERNEL(kPointwise, PointwiseSimd)                                                                              \
   KERNEL_ON(kConvolution, ConvolutionGemvSimd, "pointwise_simd") /* one pixel */                                 \
@@ -89,9 +90,11 @@
   KERNEL_ON(kReorder, ReorderOnednn) /* other layouts, f32 and bf16 */                                           \
   KERNEL(kReorder, CastCopy)         /* other dtypes in the same layout */                                       \
   KERNEL(kCast, CastCopy)
+// clang-format on
 
 // The plain version of each kind, in the order of OpKind: the last candidate, which takes anything. Each row declares
 // the function, which a …_ref.cpp defines.
+// clang-format off: a longer name leaves the other lines as they are.
 #define IPEX_REFERENCES(REFERENCE)                      \
   REFERENCE(kConvolution, refConvolution)               \
   REFERENCE(kDeconvolution, refDeconvolution)           \
@@ -131,6 +134,7 @@
   REFERENCE(kSqueeze, refCopy)                          \
   REFERENCE(kReorder, refCopy)                          \
   REFERENCE(kCast, refCopy)
+// clang-format on
 
 namespace ipex_studio {
 

@@ -39,8 +39,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kEliminateLoop,
       // Before whatever asks for constants, weights behind a transpose first of all.
       &kFoldConstants,
-      // After it: branches choose the fast path, and whether the weights of attention are read. Before all that looks for
-      // products.
+      // After it: branches choose the fast path, and whether the weights of attention are read. Before all that looks
+      // for products.
       &kCanonicalizeAttention,
       // Before the reshapes are joined, of which it makes some.
       &kCanonicalizeGroupedAttention,
@@ -64,7 +64,8 @@ const std::vector<const Pass*>& defaultPasses() {
       // Only for INT8: after the folds into weights, which it levels, and before activations are fused onto the layers
       // before them.
       &kEqualizeLayers,
-      // One node per activation and normalization, before any fusion looks for it; common subexpressions are one by now.
+      // One node per activation and normalization, before any fusion looks for it; common subexpressions are one by
+      // now.
       &kCanonicalizeGelu,
       &kCanonicalizeSilu,
       &kCanonicalizeMish,

@@ -3,8 +3,8 @@
 //   a folder of class folders of images     label = place of the folder's name in the sorted list
 //   a folder of images                      no labels
 //   CIFAR-10's binary form                  a .bin file, or the folder that holds test_batch.bin
-//   MNIST, Fashion-MNIST (IDX)              an images file, plain or .gz, its labels beside it; or their folder, of which
-//                                           the test images are taken
+//   MNIST, Fashion-MNIST (IDX)              an images file, plain or .gz, its labels beside it; or their folder, of
+//                                           which the test images are taken
 //   .npy, .npz, .pt                         tensors whose first dimension counts samples; the one called "labels",
 //                                           "targets", "y" or "target" are the labels, or the last of a list that holds
 //                                           whole numbers, one per sample

@@ -8,7 +8,7 @@ namespace ipex_studio {
 // Returns the FP32 [N, depth] of weights in groups; `scales` [N, groups]. Throws Error(kBadModel) if sizes or types do
 // not fit.
 at::Tensor dequantizeGroups(const at::Tensor& integers, const at::Tensor& scales, int bits, std::int64_t group,
-                       std::int64_t depth);
+                            std::int64_t depth);
 
 // Returns the FP32 [V, E] of a table u8 [V, E + kRowParameterBytes]. Throws Error(kBadModel) if sizes or types do not
 // fit.

@@ -41,7 +41,8 @@ class PassContext {
   // The graph as it is now.
   const GraphIndex& graph_index();
   // Nodes of the current graph that have one of these kinds ("aten::add"), or a kind that is `wanted`, so that a pass
-  // touches no other node. rewriteMatches() walks them; a loop written by hand asks Rewriter::alive() which still exist.
+  // touches no other node. rewriteMatches() walks them; a loop written by hand asks Rewriter::alive() which still
+  // exist.
   NodeWalk nodes(const std::vector<const char*>& kinds);
   NodeWalk nodesWhere(const std::function<bool(c10::Symbol)>& wanted);
   // Nodes of nodesWhere() that read nothing but constants and results of such nodes.
@@ -86,8 +87,8 @@ struct Pass {
   const char* summary;  // one sentence for `ipex-studio passes`
   // Returns whether it changed the graph; the pipeline checks that with a hash.
   bool (*run)(torch::jit::Graph& graph, PassContext& context);
-  // Kinds of nodes that the pass works on: in a graph without any of them it does nothing and leaves no remark, so it
-  // need not run. Empty: it may always do something.
+  // Kinds of nodes of which the graph must have at least one: without any of them the pass does nothing and leaves no
+  // remark, so it need not run. Empty: it may always do something.
   std::vector<const char*> needs = {};
 };
 

@@ -1,7 +1,8 @@
-// Weights of linear layers with a scale per group, as files and kernels hold them. A row is one output channel; along its
-// depth every `group` weights share a scale, the last group may be shorter.
-//   8 bits: s8 [N, K]. 4 bits: u8 [N, nibbleRowBytes(K)]: of 32 weights that follow each other byte i holds weight i in its
-//   low half and weight 16 + i in its high half, as level + 8 with levels of -8 … 7; rows are filled up with level 0.
+// Weights of linear layers with a scale per group, as files and kernels hold them. A row is one output channel; along
+// its depth every `group` weights share a scale, the last group may be shorter.
+//   8 bits: s8 [N, K]. 4 bits: u8 [N, nibbleRowBytes(K)]: of 32 weights that follow each other byte i holds weight i in
+//   its low half and weight 16 + i in its high half, as level + 8 with levels of -8 … 7; rows are filled up with
+//   level 0.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ constexpr std::int64_t nibbleByte(std::int64_t k) {
 }
 constexpr bool nibbleIsHigh(std::int64_t k) { return k % kNibbleBlock >= kNibbleBlock / 2; }
 
-// Tables of embeddings with a scale per row: u8 [V, E + kRowParameterBytes], each row its E integers, then scale and offset
-// as two f32: value = scale · q + offset. The rows of PyTorch's quantized::embedding_bag_byte are the same.
+// Tables of embeddings with a scale per row: u8 [V, E + kRowParameterBytes], each row its E integers, then scale and
+// offset as two f32: value = scale · q + offset. The rows of PyTorch's quantized::embedding_bag_byte are the same.
 constexpr std::int64_t kRowParameterBytes = 8;
 
 }  // namespace ipex_studio

@@ -96,11 +96,13 @@ struct StepRecord {
   std::string src_layout;      // "nChw16c", "nchw", "nhwc", "ab"
   std::string dst_layout;
   std::string dst_shape;  // "1x256x56x56"
+  // "fp32", "bf16", "fp16", "int8": what products are computed in; of a reorder or cast that of its result, "int8" if
+  // either side holds integers.
   std::string precision = "fp32";
   std::vector<OriginId> origins;
   std::int32_t micro_batches = 1;  // runs of the step per run of the plan, each on as many samples as `dst_shape` has
   std::int64_t flops = 0;          // of all micro-batches; multiply and add count as two
-  std::int64_t bytes = 0;          // least traffic: sources + weights + destinations
+  std::int64_t bytes = 0;          // of all micro-batches; least traffic: sources + weights + destinations
   std::int64_t arena_begin = 0;    // destination's place in the arena; -1: not in the arena
   std::int64_t arena_size = 0;
   std::int32_t last_use = 0;  // index of the last step that reads the destination

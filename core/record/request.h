@@ -1,5 +1,5 @@
-// What a user asks for, as one struct. Command line, window, protocol and records take their fields from it; request_fields.h
-// describes each of them once. Members' initializers are the defaults.
+// What a user asks for, as one struct. Command line, window, protocol and records take their fields from it;
+// request_fields.h describes each of them once. Members' initializers are the defaults.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // Every field of a request, once: how it travels, its flags and its line in the window's dialog for jobs on data.
 //
-// A row is v(JsonField("measure.threads", 0, 1 << 16), r.measure.threads, Flag(…).between(0, 4096), Form(…)), or begins with
-// StudioOnly() where no engine needs the field. Three readers: studio/protocol makes JSON of rows, studio/flags the
-// command line, core/record/request_form.h the dialog. The order of rows is that of --help, of completions and of the
-// script's words. One table, therefore one file.
+// A row is v(JsonField("measure.threads", 0, 1 << 16), r.measure.threads, Flag(…).between(0, 4096), Form(…)), or begins
+// with StudioOnly() where no engine needs the field. Three readers: studio/protocol makes JSON of rows, studio/flags
+// the command line, core/record/request_form.h the dialog. The order of rows is that of --help, of completions and of
+// the script's words. One table, therefore one file.
 #pragma once
 
 #include <cstddef>

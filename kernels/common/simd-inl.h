@@ -7,8 +7,16 @@
 // instruction set; #if HWY_ONCE holds what is compiled once. There HWY_EXPORT(fn) makes the table of fn's versions and
 // IPEX_SELECT_TARGET(fn, isa) reads it, when a kernel is prepared. core/rooms.cmake finds such files by the first of
 // these lines, to compile each alone.
+//
+// <cstddef>, <cstdint> and <string> are there for every instruction set; a file includes other standard headers itself,
+// after this one. One of the instruction sets is HWY_SCALAR, with one lane and without shuffles: code that needs more
+// stands in #if HWY_TARGET != HWY_SCALAR. Names in HWY_NAMESPACE differ in all of kernels.
 #ifndef IPEX_KERNELS_SIMD_TARGETS
 #define IPEX_KERNELS_SIMD_TARGETS
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
 
 // Machines with SSSE3 but without SSE4 are too few for a fourth copy of every kernel.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3)
@@ -17,10 +25,6 @@
 // Highway requires foreach_target.h before this header.
 #include <hwy/highway.h>
 #include <hwy/targets.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
 
 namespace ipex_studio {
 

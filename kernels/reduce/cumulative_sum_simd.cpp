@@ -1,5 +1,5 @@
-// Running sums of f32 along the last axis, in double precision. The sums within a vector take log2(lanes) additions and do
-// not wait for the vector before it, so a line waits for one addition per vector, not for one per value (D. Hillis,
+// Running sums of f32 along the last axis, in double precision. The sums within a vector take log2(lanes) additions and
+// do not wait for the vector before it, so a line waits for one addition per vector, not for one per value (D. Hillis,
 // G. Steele, Data parallel algorithms, 1986).
 //
 // Declines: dtype, post-ops, layout (not row-major), inner-axis, short-lines.

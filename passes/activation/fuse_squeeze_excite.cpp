@@ -4,13 +4,15 @@
 //           %h = ipex_studio::convolution(%m, W1, b1, [], "convolution{…}|relu")
 //           %g = ipex_studio::convolution(%h, W2, b2, [], "convolution{…}|sigmoid")
 //           %y = mul(%x, %g)
-//   after   %y = ipex_studio::squeeze_excite(%x, W1, b1, W2, b2, [], "squeeze_excite{activation=relu,axes=2,gate=sigmoid}")
-// Also: mean over all pixels; linear layers; views in between; any activations; a chain that begins with the product, of
-// which the rest becomes post-operations.
-// Declines: producer-has-other-uses, control-flow, weights-not-constant, unsupported-attribute (products of more than one
-// pixel, groups, no activation or several behind a product, a mean of other axes), unsupported-dtype (float32 only),
-// shape-mismatch, value-may-be-aliased-or-written. Runs after all fusions, which give products their activations and chains
-// their links, and for FP32 alone: other precisions decide about each product. Numerics: sums in another order.
+//   after   %y = ipex_studio::squeeze_excite(%x, W1, b1, W2, b2, [],
+//                                            "squeeze_excite{activation=relu,axes=2,gate=sigmoid}")
+// Also: mean over all pixels; linear layers; views in between; any activations; a chain that begins with the product,
+// of which the rest becomes post-operations.
+// Declines: producer-has-other-uses, control-flow, weights-not-constant, unsupported-attribute (products of more than
+// one pixel, groups, no activation or several behind a product, a mean of other axes), unsupported-dtype (float32
+// only), shape-mismatch, value-may-be-aliased-or-written. Runs after all fusions, which give products their activations
+// and chains their links, and for FP32 alone: other precisions decide about each product. Numerics: sums in another
+// order.
 #include <algorithm>
 #include <cmath>
 

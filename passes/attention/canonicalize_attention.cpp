@@ -7,8 +7,8 @@
 // Padding masks fill scores with -inf, and the weights are given where they are read. Tracing or scripting
 // nn.MultiheadAttention or nn.TransformerEncoderLayer for inference leaves these operators.
 // Declines: unsupported-attribute (other masks, several sources), unknown-shape, unsupported-dtype, not-constant,
-// value-may-be-aliased-or-written. Runs after fold-constants, which takes the branches to these operators, and before all
-// that looks for products. Numerics: the factor is applied behind the product.
+// value-may-be-aliased-or-written. Runs after fold-constants, which takes the branches to these operators, and before
+// all that looks for products. Numerics: the factor is applied behind the product.
 #include <cmath>
 #include <limits>
 

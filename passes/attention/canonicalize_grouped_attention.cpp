@@ -2,9 +2,9 @@
 //   before  %y = scaled_dot_product_attention(%q [N,H,S,D], %k [N,G,T,D], %v [N,G,T,E], %m, 0, %causal, %scale, True)
 //   after   %p = reshape(%q, [N, G, H/G, S, D])   %k1 = unsqueeze(%k, 2)   %v1 = unsqueeze(%v, 2)
 //           %z = scaled_dot_product_attention(%p, %k1, %v1, %m, 0, %causal, %scale, False)   %y = flatten(%z, 1, 2)
-// so that no key or value is copied: batch dimensions broadcast. Declines: unknown-shape, shape-mismatch (other ranks, heads
-// that are no multiple of the groups), unsupported-attribute (a mask with values of its own for heads or samples). Runs before
-// what fuses attention. Numerics: exact. Grouped queries: arXiv 2305.13245.
+// so that no key or value is copied: batch dimensions broadcast. Declines: unknown-shape, shape-mismatch (other ranks,
+// heads that are no multiple of the groups), unsupported-attribute (a mask with values of its own for heads or
+// samples). Runs before what fuses attention. Numerics: exact. Grouped queries: arXiv 2305.13245.
 #include "core/graph/node_facts.h"
 #include "core/graph/rewrite_matches.h"
 #include "passes/match/node_writer.h"

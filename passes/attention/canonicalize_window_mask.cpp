@@ -7,10 +7,11 @@
 //           %p = softmax(%m, -1)
 //           %y = reshape(matmul(%p, reshape(%v, [N, W, …])), [B, H, S, D])
 // Windows of an image become an axis of their own for the whole attention, as Swin (Liu et al., arXiv:2103.14030) means
-// them, so that fuse-softmax and fuse-attention find products, one mask and a softmax next to each other. The sum of the
-// masks is as large as one of the two was before; where both are known when a plan is made, it costs nothing at run time.
-// Declines: producer-has-other-uses, control-flow, unsupported-attribute (other views), unsupported-dtype, unknown-shape,
-// operand-broadcasts-result (a bias of its own for each window), value-may-be-aliased-or-written.
+// them, so that fuse-softmax and fuse-attention find products, one mask and a softmax next to each other. The sum of
+// the masks is as large as one of the two was before; where both are known when a plan is made, it costs nothing at run
+// time.
+// Declines: producer-has-other-uses, control-flow, unsupported-attribute (other views), unsupported-dtype,
+// unknown-shape, operand-broadcasts-result (a bias of its own for each window), value-may-be-aliased-or-written.
 // Runs after fuse-matmul-transpose, which leaves plain queries and keys, and before fuse-softmax.
 // Numerics: the masks are summed up before the scores are added.
 #include <ATen/ExpandUtils.h>

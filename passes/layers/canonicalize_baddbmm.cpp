@@ -1,8 +1,9 @@
 // Writes the product with a sum of attention's slow path as a product and a sum.
 //   before  %s = aten::baddbmm(%mask, %q, %k, 1, 1)
 //   after   %p = aten::bmm(%q, %k)   %s = aten::add(%p, %mask, 1)
-// Then the sum is a mask for fuse-softmax and fuse-attention. Declines: nothing with a remark (other factors, unknown sizes):
-// a plan computes the whole as it is. Runs before fuse-matmul-transpose. Numerics: the sum is rounded once more.
+// Then the sum is a mask for fuse-softmax and fuse-attention. Declines: nothing with a remark (other factors, unknown
+// sizes): a plan computes the whole as it is. Runs before fuse-matmul-transpose. Numerics: the sum is rounded once
+// more.
 #include "core/graph/rewrite_matches.h"
 #include "passes/match/node_writer.h"
 #include "passes/pass_list.h"

@@ -2,8 +2,8 @@
 //   before  %t = transpose(%k, -2, -1)   %y = matmul(div(%q, 8), %t)
 //   after   %y = ipex_studio::matmul(%q, %k, [], "matmul{scale=0.125,transpose_b=1}")
 // Swaps of the last two axes by transpose, permute, t, mT; factors on either operand, and on the result, by mul or div
-// with a number. The transposed view may have other users: it costs nothing. A tensor with one factor for each row of the
-// result, or for each matrix, scales the rows of the left operand instead where those are shorter:
+// with a number. The transposed view may have other users: it costs nothing. A tensor with one factor for each row of
+// the result, or for each matrix, scales the rows of the left operand instead where those are shorter:
 //   before  %y = mul(matmul(%q, %k), %t)     [B, H, S, T], %t [H, 1, 1]
 //   after   %y = ipex_studio::matmul(mul(%q, %t), %k, [], "matmul{}")
 // Declines: producer-has-other-uses, value-is-graph-output, control-flow, value-may-be-aliased-or-written (a scaled

@@ -20,8 +20,8 @@ bool isFoldable(const at::Tensor& tensor) {
          tensor.layout() == at::kStrided;
 }
 
-// The weights times the scale of their result channels. Plain loops: a graph may have thousands of small weights, and each
-// operation on tensors costs as much as hundreds of numbers.
+// The weights times the scale of their result channels. Plain loops: a graph may have thousands of small weights, and
+// each operation on tensors costs as much as hundreds of numbers.
 template <typename T>
 at::Tensor scaledWeights(const WeightedNode& weighted, const at::Tensor& scale) {
   const at::Tensor given = weighted.weight.detach().contiguous();
@@ -29,7 +29,8 @@ at::Tensor scaledWeights(const WeightedNode& weighted, const at::Tensor& scale) 
   const T* from = given.data_ptr<T>();
   T* to = made.data_ptr<T>();
   const double* factors = scale.data_ptr<double>();
-  // [O, …], or [C, O/groups, …], where input channel i belongs to group i / (C/groups), whose result channels are its own.
+  // [O, …], or [C, O/groups, …], where input channel i belongs to group i / (C/groups), whose result channels are its
+  // own.
   const std::int64_t per_group = weighted.transposed ? given.size(1) : 1;
   const std::int64_t rows = given.size(0) * per_group;
   const std::int64_t length = rows == 0 ? 0 : given.numel() / rows;

@@ -3,12 +3,12 @@
 //   after   %y = ipex_studio::layer_norm(%x, gamma, None, None, "layer_norm{axes=1,eps=1e-06,rms=1}")
 //   before  %n = clamp_min(norm(%x, 2, [-1], True), 1e-12)   %y = div(%x, expand(%n, sizes of %x))
 //   after   %y = ipex_studio::layer_norm(%x, None, None, None, "layer_norm{axes=1,eps=1e-12,l2=1}")
-// Likewise with div by sqrt, over several of the last axes, where nothing keeps the length from 0, and for aten::rms_norm of
-// PyTorch 2.4. Declines: unknown-shape, unsupported-attribute (other axes than the last ones, sizes or eps that are not
-// constant), shape-mismatch (a weight of other sizes), unsupported-dtype, producer-has-other-uses (an intermediate),
-// value-may-be-aliased-or-written.
-// Runs after fuse-attention, which moves factors of the scores to what is normalized, and before fuse-add-layer-norm, which
-// adds the residual. Numerics: squares are summed in another order, a few ulp. RMS norm: arXiv 1910.07467.
+// Likewise with div by sqrt, over several of the last axes, where nothing keeps the length from 0, and for
+// aten::rms_norm of PyTorch 2.4. Declines: unknown-shape, unsupported-attribute (other axes than the last ones, sizes
+// or eps that are not constant), shape-mismatch (a weight of other sizes), unsupported-dtype, producer-has-other-uses
+// (an intermediate), value-may-be-aliased-or-written.
+// Runs after fuse-attention, which moves factors of the scores to what is normalized, and before fuse-add-layer-norm,
+// which adds the residual. Numerics: squares are summed in another order, a few ulp. RMS norm: arXiv 1910.07467.
 #include <limits>
 
 #include "core/graph/node_facts.h"

@@ -27,8 +27,8 @@ std::optional<Deviation> readDeviation(torch::jit::Value* value, bool inverse, s
 // True if `value` is x·x; appends the nodes that compute it to `nodes`.
 bool isSquareOf(torch::jit::Value* value, const torch::jit::Value* x, std::vector<torch::jit::Node*>* nodes);
 
-// The only reader of `*last`, when it is `kind` (aten::mul, or aten::add with the factor 1) with a constant tensor: takes it
-// into `nodes` and `last`, and returns the constant.
+// The only reader of `*last`, when it is `kind` (aten::mul, or aten::add with the factor 1) with a constant tensor:
+// takes it into `nodes` and `last`, and returns the constant.
 std::optional<at::Tensor> takeAffine(const char* kind, torch::jit::Node** last, std::vector<torch::jit::Node*>* nodes);
 
 // True if the axes are the last ones of a tensor of this rank.

@@ -2,11 +2,12 @@
 // keep it in FP32. Private
 // to that pass.
 //
-// Products are lowered: they sum in FP32. Chains, pools, concatenations and views follow. Normalizations, softmax, reductions
-// and all else keep FP32. FP16 has the range of 65504, so there chains and products keep FP32, too, that take exponentials,
-// powers, logarithms, reciprocals or softplus - the operators that PyTorch's autocast keeps in FP32 for FP16
-// (aten/src/ATen/autocast_mode.h) -, or have a number or constant beyond that range; and so does what PyTorch 1.13 or this
-// project has no code for in FP16: pools and attention. Activations beyond the range show when results are verified.
+// Products are lowered: they sum in FP32. Chains, pools, concatenations and views follow. Normalizations, softmax,
+// reductions and all else keep FP32. FP16 has the range of 65504, so there chains and products keep FP32, too, that
+// take exponentials, powers, logarithms, reciprocals or softplus - the operators that PyTorch's autocast keeps in FP32
+// for FP16 (aten/src/ATen/autocast_mode.h) -, or have a number or constant beyond that range; and so does what PyTorch
+// 1.13 or this project has no code for in FP16: pools and attention. Activations beyond the range show when results are
+// verified.
 #pragma once
 
 #include <optional>
@@ -38,7 +39,8 @@ CastPolicy castPolicy(torch::jit::Node* node, const LoweredNode& lowered, const 
 // Convolution, linear or matmul.
 bool isFloatProduct(OpKind kind);
 
-// The chain that a stock elementwise operator is, where it is one of values alone: PyTorch 1.13 runs few of them in FP16.
+// The chain that a stock elementwise operator is, where it is one of values alone: PyTorch 1.13 runs few of them in
+// FP16.
 std::optional<FusedOp> readStockChain(torch::jit::Node* node);
 
 // Input channels that one output channel of a convolution sees; 0 for other nodes.

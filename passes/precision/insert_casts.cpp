@@ -3,16 +3,16 @@
 //   after   %x16 = to(%x, bfloat16)   %y = convolution(%x16, W16, b, …)   %z = relu(%y)   %z32 = to(%z, float)
 //           %s = softmax(%z32, 1)
 // Convolutions, linears and matmuls are lowered; depthwise convolutions, pools, elementwise chains, concatenations and
-// views follow where that moves fewer bytes, casts counted; everything else keeps FP32 (cast_policy.h, where FP16 keeps more),
-// convolutions of images with a few channels too: low-precision floats are multiplied in pairs of channels, and what pads them costs
-// more than is gained. Which of them follow is a least-cost labelling of the graph (pbqp.h). A value is cast once for all its
-// readers. Where all readers of a product keep FP32 it writes FP32 itself. Weights become low-precision constants; bias, accumulation
-// and constant operands stay FP32. BF16 lowers attention, too, its sums and softmax stay FP32; it takes queries, keys and
-// values in either precision.
-// Runs for precision bf16 and fp16, and for int8 where the recipe or a person wants operations in BF16: only these are lowered
-// then, and what follows them; and, where the CPU multiplies BF16, attention to what products of integers give, which then write
-// BF16: their rounding to bytes is coarser than this. Last of all fusions: a chain is one node by then. Declines:
-// unsupported-dtype, value-may-be-aliased-or-written, not-profitable, decided-by-hand, kept-by-recipe.
+// views follow where that moves fewer bytes, casts counted; everything else keeps FP32 (cast_policy.h, where FP16 keeps
+// more), convolutions of images with a few channels too: low-precision floats are multiplied in pairs of channels, and
+// what pads them costs more than is gained. Which of them follow is a least-cost labelling of the graph (pbqp.h). A
+// value is cast once for all its readers. Where all readers of a product keep FP32 it writes FP32 itself. Weights
+// become low-precision constants; bias, accumulation and constant operands stay FP32. BF16 lowers attention, too, its
+// sums and softmax stay FP32; it takes queries, keys and values in either precision.
+// Runs for precision bf16 and fp16, and for int8 where the recipe or a person wants operations in BF16: only these are
+// lowered then, and what follows them; and, where the CPU multiplies BF16, attention to what products of integers give,
+// which then write BF16: their rounding to bytes is coarser than this. Last of all fusions: a chain is one node by
+// then. Declines: unsupported-dtype, value-may-be-aliased-or-written, not-profitable, decided-by-hand, kept-by-recipe.
 // Numerics: activations and weights are rounded to 8 bits of mantissa, in FP16 to 11 (round to nearest even).
 #include <fmt/format.h>
 
@@ -241,7 +241,8 @@ class CastInserter {
     for (const Node* node : ordered_) labels_[node] = solution.choice[numbers.at(node)];
   }
 
-  // A cast reads one precision and writes the other, and is a step more. Attention in BF16 reads FP32, too, in more bytes.
+  // A cast reads one precision and writes the other, and is a step more. Attention in BF16 reads FP32, too, in more
+  // bytes.
   static void addEdge(Pbqp& problem, int from, int to, const Value* value, bool takes_either) {
     const double cast = 6 * knownElements(value) + 1;
     problem.addEdge(from, to, {0, takes_either ? 2 * knownElements(value) : cast, cast, 0});

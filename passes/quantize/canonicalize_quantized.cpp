@@ -4,11 +4,12 @@
 //   after   %q = pointwise(%x, |linear(10,3), result=u8)
 //           %y = convolution(%q, W8, None, [scales, b], src_zero=3, |mul(0)|add(1)|relu|linear(5,5), result=u8)
 //           %p = max_pool2d(%y, …)   %z = pointwise(%p, |linear(0.2,-1))
-// A quantized tensor carries its scale with it, ours has it in the chains of what writes and reads it: it is followed from
-// the operation that sets it. What is not known here keeps quantized tensors, made from the integers again. Layers that
-// round their input while they run (linear_dynamic) do so per row here, not per tensor: finer, never coarser.
-// Declines: operand-not-constant (packed weights, scales), unsupported-attribute, unsupported-operator, unsupported-dtype.
-// Runs after all fusions, which know FP32 only. Numerics: the same integers within one step; sums are scaled in FP32.
+// A quantized tensor carries its scale with it, ours has it in the chains of what writes and reads it: it is followed
+// from the operation that sets it. What is not known here keeps quantized tensors, made from the integers again. Layers
+// that round their input while they run (linear_dynamic) do so per row here, not per tensor: finer, never coarser.
+// Declines: operand-not-constant (packed weights, scales), unsupported-attribute, unsupported-operator,
+// unsupported-dtype. Runs after all fusions, which know FP32 only. Numerics: the same integers within one step; sums
+// are scaled in FP32.
 #include <fmt/format.h>
 
 #include <algorithm>

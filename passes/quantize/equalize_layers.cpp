@@ -2,15 +2,17 @@
 //   before  %y = convolution(%x, W1, b1, …)     %z = relu(%y)   %t = convolution(%z, W2, b2, …)
 //   after   %y = convolution(%x, W1/s, b1/s, …)   %z = relu(%y)   %t = convolution(%z, W2·s, b2, …)
 //   s[c] = sqrt(max|W1[c]| / max|W2[:,c]|), both ranges of a channel become their geometric mean
-// In INT8 a tensor has one scale: where one channel reaches a hundred times as far as another, the other loses its levels.
-// Convolutions of any rank and grouping, and linear layers; relu, leaky_relu, max(x, 0) or nothing between. Chains of several
-// layers are levelled together, sweep by sweep, until nothing moves. M. Nagel et al.: Data-Free Quantization through Weight
-// Equalization and Bias Correction, ICCV 2019 (arXiv:1906.04721).
-// Runs while calibrating and for precision int8 where the recipe asks for it: both see the same weights, so the same factors.
+// In INT8 a tensor has one scale: where one channel reaches a hundred times as far as another, the other loses its
+// levels. Convolutions of any rank and grouping, and linear layers; relu, leaky_relu, max(x, 0) or nothing between.
+// Chains of several layers are levelled together, sweep by sweep, until nothing moves. M. Nagel et al.: Data-Free
+// Quantization through Weight Equalization and Bias Correction, ICCV 2019 (arXiv:1906.04721).
+// Runs while calibrating and for precision int8 where the recipe asks for it: both see the same weights, so the same
+// factors.
 // Declines: unsupported-operator (what lies between does not let factors through, as relu6), weights-not-constant,
-// producer-has-other-uses, value-is-graph-output, control-flow, shape-mismatch, unsupported-dtype, unsupported-attribute
-// (transposed, not finite), value-may-be-aliased-or-written.
-// Numerics: weights in float64, rounded once per neighbour. Runs after the folds into weights, before activations are fused.
+// producer-has-other-uses, value-is-graph-output, control-flow, shape-mismatch, unsupported-dtype,
+// unsupported-attribute (transposed, not finite), value-may-be-aliased-or-written.
+// Numerics: weights in float64, rounded once per neighbour. Runs after the folds into weights, before activations are
+// fused.
 #include <fmt/format.h>
 
 #include <cmath>

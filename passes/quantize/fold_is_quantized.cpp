@@ -1,8 +1,8 @@
 // Answers whether a value is quantized where what made it tells.
 //   before  %b = prim::is_quantized(%x)   %y = prim::If(%b) …
 //   after   %y = prim::If(true) …         which fold-constants decides
-// PyTorch's functional forms ask this to choose an operator or to refuse. Declines: unknown-shape (an argument of the model,
-// or what an operator that has both forms gives). Runs before fold-constants. Numerics: none.
+// PyTorch's functional forms ask this to choose an operator or to refuse. Declines: unknown-shape (an argument of the
+// model, or what an operator that has both forms gives). Runs before fold-constants. Numerics: none.
 #include <string>
 
 #include "core/graph/rewrite_matches.h"

@@ -1,8 +1,10 @@
 // Operations between integers read and write them themselves.
-//   before  %x = pointwise(%q, |linear(0.1,-0.3))   %y = convolution(%x, W, b, |relu)   %r = pointwise(%y, |linear(5,2), result=u8)
+//   before  %x = pointwise(%q, |linear(0.1,-0.3))   %y = convolution(%x, W, b, |relu)
+//           %r = pointwise(%y, |linear(5,2), result=u8)
 //   after   %r = convolution(%q, W8, None, [scales, b], src_zero=3, |mul(0)|add(1)|relu|linear(5,2), result=u8)
-// Products need weights that are multiples of a step (W8), as those of models that were trained or rounded so are. Views, max
-// pools and concatenations of one scale move integers; chains and sums read them with their scale as a factor.
+// Products need weights that are multiples of a step (W8), as those of models that were trained or rounded so are.
+// Views, max pools and concatenations of one scale move integers; chains and sums read them with their scale as a
+// factor.
 // Declines: weights-not-constant, not-profitable (weights that nobody rounded: the product stays as exact as it is).
 // Runs after canonicalize-quantized and canonicalize-fake-quantize. Numerics: sums of products become exact.
 #include <fmt/format.h>

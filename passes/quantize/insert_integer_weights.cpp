@@ -2,11 +2,11 @@
 //   before  %y = linear(%x, W, b, …|gelu)
 //   after   %y = linear(%x, W8, None, [scales, b], dynamic=1, |mul(0)|add(1)|gelu)
 //           %y = linear(%x, W4, scales, [b], bits=4, depth=K, group=32|add(0)|gelu)
-// For language models: no calibration is needed, since each row of %x gets the range that it has (dynamic), or stays as it is
-// (weight-only, which makes the file a quarter or an eighth, and reading the weights faster by as much). Weights are
-// symmetric s8 per output channel, or s8 or 4 bits per group of neighbours in a row where a weight-only recipe says so.
-// Runs for precision int8 with a recipe of mode dynamic or weight-only, after all fusions. Declines: decided-by-hand,
-// weights-not-constant, unsupported-attribute (NaN, infinity), not-profitable (few weights).
+// For language models: no calibration is needed, since each row of %x gets the range that it has (dynamic), or stays as
+// it is (weight-only, which makes the file a quarter or an eighth, and reading the weights faster by as much). Weights
+// are symmetric s8 per output channel, or s8 or 4 bits per group of neighbours in a row where a weight-only recipe says
+// so. Runs for precision int8 with a recipe of mode dynamic or weight-only, after all fusions. Declines:
+// decided-by-hand, weights-not-constant, unsupported-attribute (NaN, infinity), not-profitable (few weights).
 #include <fmt/format.h>
 
 #include "core/graph/precision_overrides.h"

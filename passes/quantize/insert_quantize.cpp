@@ -1,15 +1,16 @@
-// Computes convolutions and products in INT8 where a recipe says in which ranges, and lets integers pass as far as they can.
+// Computes convolutions and products in INT8 where a recipe says in which ranges; integers pass as far as they can.
 //   before  %y = convolution(%x, W, b, …|relu)   %p = max_pool2d(%y, …)   %z = linear(%f, V, c)
-//   after   %q = pointwise(%x, result=u8|linear)   %y = convolution(%q, W8, None, [scales, b], result=u8|mul(0)|add(1)|relu|linear)
+//   after   %q = pointwise(%x, result=u8|linear)
+//           %y = convolution(%q, W8, None, [scales, b], result=u8|mul(0)|add(1)|relu|linear)
 //           %p = max_pool2d(%y)   %z = linear(%f, V8, None, [scales, c], |mul(0)|add(1))
-// Weights are symmetric s8 per output channel, activations affine u8 per tensor (Krishnamoorthi 2018; Jacob et al. 2018).
-// Products are lowered unless the recipe keeps them; chains, concatenations, views, pools and nearest resizes follow where
-// that moves fewer bytes, conversions counted: a least-cost labelling of the graph (pbqp.h). A value is converted once for
-// all its readers; what integers only pass through has one scale. Sums read integers with their scale as a factor.
-// Rounding the weights shifts means: the bias takes that back (Nagel et al. 2019). Linear layers behind FP32 values divide
-// outlying channels by factors that their weights take over (SmoothQuant, Xiao et al. 2023), where the recipe asks.
-// Where the CPU adds pairs of products in 16 bits (no VNNI), weights have 7 bits so that no sum saturates.
-// Runs only for precision int8 with a recipe, after all fusions. Declines: not-calibrated, kept-by-recipe,
+// Weights are symmetric s8 per output channel, activations affine u8 per tensor (Krishnamoorthi 2018; Jacob et al.
+// 2018). Products are lowered unless the recipe keeps them; chains, concatenations, views, pools and nearest resizes
+// follow where that moves fewer bytes, conversions counted: a least-cost labelling of the graph (pbqp.h). A value is
+// converted once for all its readers; what integers only pass through has one scale. Sums read integers with their
+// scale as a factor. Rounding the weights shifts means: the bias takes that back (Nagel et al. 2019). Linear layers
+// behind FP32 values divide outlying channels by factors that their weights take over (SmoothQuant, Xiao et al. 2023),
+// where the recipe asks. Where the CPU adds pairs of products in 16 bits (no VNNI), weights have 7 bits so that no sum
+// saturates. Runs only for precision int8 with a recipe, after all fusions. Declines: not-calibrated, kept-by-recipe,
 // decided-by-hand, weights-not-constant, value-may-be-aliased-or-written, unsupported-dtype, not-profitable.
 #include <fmt/format.h>
 
@@ -79,7 +80,8 @@ class Quantizer {
     alternatives_.push_back(std::move(allowed));
   }
 
-  // Integers are for products: where none is connected through the quantizable ops, rounding would buy a few bytes only.
+  // Integers are for products: where none is connected through the quantizable ops, rounding would buy a few bytes
+  // only.
   void keepWithoutProducts() {
     std::unordered_map<const Node*, std::size_t> index;
     std::vector<std::size_t> parent(quantizable_ops_.size());

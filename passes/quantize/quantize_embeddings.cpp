@@ -1,12 +1,13 @@
 // Stores tables of embeddings as integers of 8 bits with a scale and an offset per row.
 //   before  %y = embedding(W, %ids, …)       %z = embedding_bag(V, %ids, %offsets, …)
-//   after   %y = embedding(%ids, W8, {scaled_rows=1})   %z = embedding_bag(%ids, %offsets, V8, {mode=sum, scaled_rows=1})
-// A lookup is bound by memory: a row is read as a quarter of its bytes, and the file keeps a quarter of the table. Rows are
-// asymmetric u8 between their least and greatest value, the format of PyTorch's quantized::embedding_bag_byte; results and
-// sums are FP32. A table that several operations read is stored once.
+//   after   %y = embedding(%ids, W8, {scaled_rows=1})
+//           %z = embedding_bag(%ids, %offsets, V8, {mode=sum, scaled_rows=1})
+// A lookup is bound by memory: a row is read as a quarter of its bytes, and the file keeps a quarter of the table. Rows
+// are asymmetric u8 between their least and greatest value, the format of PyTorch's quantized::embedding_bag_byte;
+// results and sums are FP32. A table that several operations read is stored once.
 // Runs for precision int8 with a recipe of any mode, after all fusions. Declines: decided-by-hand, kept-by-recipe,
-// weights-not-constant, unsupported-attribute (NaN, infinity), unsupported-dtype, not-profitable (few or short rows), and
-// where plans cannot do the lookup.
+// weights-not-constant, unsupported-attribute (NaN, infinity), unsupported-dtype, not-profitable (few or short rows),
+// and where plans cannot do the lookup.
 #include <fmt/format.h>
 
 #include "core/graph/precision_overrides.h"

@@ -12,8 +12,8 @@ struct Forms {
   bool operator==(const Forms& other) const { return in == other.in && out == other.out; }
 };
 
-// One of `alternatives` (at least one) for each quantizable op, such that the fewest bytes are moved, conversions and their steps
-// counted. Quantizable ops in order of the graph.
+// One of `alternatives` (at least one) for each quantizable op, such that the fewest bytes are moved, conversions and
+// their steps counted. Quantizable ops in order of the graph.
 std::vector<Forms> assignForms(const std::vector<QuantizableOp>& quantizable_ops,
                                const std::vector<std::vector<Forms>>& alternatives);
 

@@ -69,7 +69,8 @@ class QuantizedReader {
   Decline activation(Node* node);
   // The operation stays and moves or averages integers; where plans cannot do that it keeps quantized tensors.
   Decline move(Node* node);
-  // A mean of integers in their unit, which is rounded behind it: a portable export has floats there, which would keep the rest.
+  // A mean of integers in their unit, which is rounded behind it: a portable export has floats there, which would keep
+  // the rest.
   Decline average(Node* node);
   // Integers have the same sizes.
   Decline measure(Node* node);

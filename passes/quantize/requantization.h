@@ -41,8 +41,8 @@ struct IntegerWeights {
   at::Tensor bias;      // [O]; undefined: none
 };
 
-// Sets operands 1 and 2 of a convolution or linear layer, and its first post operands: what one step of the integer sum is
-// worth per output channel, and the bias.
+// Sets operands 1 and 2 of a convolution or linear layer, and its first post operands: what one step of the integer sum
+// is worth per output channel, and the bias.
 void setIntegerWeights(Rewriter& rewriter, const IntegerWeights& weights, double source_scale, FusedOp* op,
                        torch::jit::Node* before);
 

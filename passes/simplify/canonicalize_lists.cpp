@@ -2,8 +2,8 @@
 //   before  %l = prim::ListConstruct(%a)   %b = …   aten::append(%l, %b)   %all = aten::all(%l)
 //   after   %b = …   %l' = prim::ListConstruct(%a, %b)   %all = aten::all(%l')
 // Scripted comprehensions and loops that were unrolled leave such lists: of flags, sizes, tensors.
-// Declines: value-may-be-aliased-or-written (read in between, or filled in another block). Runs before fold-constants, for
-// which a list that is written to is none. Numerics: none.
+// Declines: value-may-be-aliased-or-written (read in between, or filled in another block). Runs before fold-constants,
+// for which a list that is written to is none. Numerics: none.
 #include <algorithm>
 #include <vector>
 

@@ -3,9 +3,9 @@
 //   before  %t = prim::NumToTensor(%n)   %u = aten::floor_divide(%t, %two)   %i = aten::Int(%u)
 //   after   %i = aten::floordiv(%n, 2)
 //
-// Takes NumToTensor and 0-dimensional int64 constants through add, sub, rsub (alpha 1), mul, remainder, floor_divide, div that
-// rounds down, and div that rounds towards zero where a size is divided by a positive constant. What else uses the tensors
-// keeps them.
+// Takes NumToTensor and 0-dimensional int64 constants through add, sub, rsub (alpha 1), mul, remainder, floor_divide,
+// div that rounds down, and div that rounds towards zero where a size is divided by a positive constant. What else uses
+// the tensors keeps them.
 // Declines: nothing with a remark: an aten::Int of data is no size.
 // Runs before fold-constants, which turns arithmetic on constants into one. Numerics: exact.
 #include <unordered_map>

@@ -1,8 +1,8 @@
 // Asks for one size at a time instead of for a list of all, and knows how many there are.
 //   before  %s = aten::size(%x)   %n, %c, %h, %w = prim::ListUnpack(%s)   %y = view(%z, %s)   %d = aten::dim(%x)
 //   after   %n = aten::size(%x, 0)   …   %list = prim::ListConstruct(%n, %c, %h, %w)   %y = view(%z, %list)   %d = 4
-// Elements taken by a constant index, constant slices, unpacked lists, lengths, ranks, and lists that are only read. The
-// rank is the example's, which plans take alone.
+// Elements taken by a constant index, constant slices, unpacked lists, lengths, ranks, and lists that are only read.
+// The rank is the example's, which plans take alone.
 // Declines: unknown-shape; unsupported-operator (a list that may be written to).
 // Runs before fold-size, which decides single sizes, and before fold-constants, which takes the branch that a rank
 // decides. Numerics: none changed.

@@ -1,10 +1,12 @@
 // Reads what is in a list where it came from.
-//   before  %l = prim::ListConstruct(%a, %b)   %m = aten::add(%l, %n)   %c = aten::__getitem__(%l, 0)   %d, %e = prim::ListUnpack(%l)
+//   before  %l = prim::ListConstruct(%a, %b)   %m = aten::add(%l, %n)
+//           %c = aten::__getitem__(%l, 0)   %d, %e = prim::ListUnpack(%l)
 //   after   %m = prim::ListConstruct(%a, %b, elements of %n)   %a, %a, %b
-// Elements by a constant index, unpacked lists, lengths, copies, and sums of two lists. Of a list that is not made here, the pieces
-// of a tensor, a sum is taken apart where it is unpacked: there it is known how many elements there are.
-// Declines: nothing with a remark (a list that may be written to, an index that is not constant). Runs before fold-constants,
-// which runs it again behind every branch it takes. Numerics: none.
+// Elements by a constant index, unpacked lists, lengths, copies, and sums of two lists. Of a list that is not made
+// here, the pieces of a tensor, a sum is taken apart where it is unpacked: there it is known how many elements there
+// are.
+// Declines: nothing with a remark (a list that may be written to, an index that is not constant). Runs before
+// fold-constants, which runs it again behind every branch it takes. Numerics: none.
 #include <algorithm>
 #include <optional>
 #include <vector>

@@ -2,9 +2,9 @@
 //   before  %y = prim::Loop(2, true, %x)
 //             block0(%i, %a):  %b = aten::mul(%a, %i)  -> (true, %b)
 //   after   %b = aten::mul(%x, 0)   %y = aten::mul(%b, 1)
-// Scripted normalizations check their sizes in such loops, and small networks run their layers in them: a region cannot reach
-// across. Declines: nothing with a remark (a loop that may end early, or that would make the graph much larger). Runs in
-// fold-constants, which finds out the number of rounds. Numerics: none.
+// Scripted normalizations check their sizes in such loops, and small networks run their layers in them: a region cannot
+// reach across. Declines: nothing with a remark (a loop that may end early, or that would make the graph much larger).
+// Runs in fold-constants, which finds out the number of rounds. Numerics: none.
 #include <algorithm>
 #include <optional>
 

@@ -2,12 +2,12 @@
 // all.
 //   before  %y = linear(%x, W[288,96], %b)   %c = aten::size(%y, 2)   %h = aten::floordiv(%c, 3)
 //   after   %h = aten::floordiv(288, 3)
-// The weights of a linear that reads %y in the same block decide its last size, too. Follows sizes through the operators
-// between weights and questions: element-wise ones, normalizations, products, convolutions, permutations, views with
-// constant entries, slices of other dimensions, concatenations. Traced head sizes, widths and scales become constants this
-// way, and what is computed from them does in fold-constants.
-// Declines: nothing with a remark: other sizes are the inputs' business. A list that anything but readers uses, such as a
-// loop that appends to it, decides no size.
+// The weights of a linear that reads %y in the same block decide its last size, too. Follows sizes through the
+// operators between weights and questions: element-wise ones, normalizations, products, convolutions, permutations,
+// views with constant entries, slices of other dimensions, concatenations. Traced head sizes, widths and scales become
+// constants this way, and what is computed from them does in fold-constants.
+// Declines: nothing with a remark: other sizes are the inputs' business. A list that anything but readers uses, such as
+// a loop that appends to it, decides no size.
 // Runs before canonicalize-size-arithmetic and fold-constants. Numerics: exact.
 #include <unordered_map>
 #include <vector>

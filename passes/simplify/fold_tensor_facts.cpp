@@ -1,9 +1,10 @@
-// Answers questions about tensors that the example run has answered: their dtype, whether it is of floats, where they live,
-// whether they are nested or want gradients, whether one value is another or None, and whether two lists are the same sizes.
+// Answers questions about tensors that the example run has answered: their dtype, whether it is of floats, where they
+// live, whether they are nested or want gradients, whether one value is another or None, and whether two lists are the
+// same sizes.
 //   before  %d = prim::dtype(%x)   %n = prim::is_nested(%x)   %s = aten::__is__(%x, %x)   %y = prim::If(%s) …
 //   after   6, false, true         which fold-constants decides
-// Scripted modules of PyTorch ask these before they compute anything. Plans take the example's dtype and rank alone, and
-// dense tensors of the CPU; they compute no gradients.
+// Scripted modules of PyTorch ask these before they compute anything. Plans take the example's dtype and rank alone,
+// and dense tensors of the CPU; they compute no gradients.
 // Declines: nothing with a remark: what the example did not reach may never be asked.
 // Runs before fold-constants, which takes the branch that the answer leaves. Numerics: none.
 #include <algorithm>

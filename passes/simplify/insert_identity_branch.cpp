@@ -3,8 +3,9 @@
 //   after   %one = aten::__is__(%q, %kv)   %y = prim::If(%one)
 //             block0():  %same = aten::__is__(%q, %q)   …        which fold-tensor-facts answers
 //             block1():  %same = false   …
-// Scripted attention asks whether its queries are its keys again and again, and every answer splits a region. Of more than two
-// arguments, or where the example shows that they are two, only the calls with different ones get a form without questions.
+// Scripted attention asks whether its queries are its keys again and again, and every answer splits a region. Of more
+// than two arguments, or where the example shows that they are two, only the calls with different ones get a form
+// without questions.
 // Declines: nothing with a remark (a large graph). Runs before whatever answers questions. Numerics: none.
 #include <algorithm>
 #include <utility>

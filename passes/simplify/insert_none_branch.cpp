@@ -3,8 +3,8 @@
 //   after   %none = aten::__is__(%mask, None)   %y = prim::If(%none)
 //             block0():  %given = aten::__isnot__(None, None)   …             which fold-constants decides
 //             block1():  %given = aten::__isnot__(%mask, None)   …            as it was
-// Scripted modules ask for their masks again and again, and every answer splits a region. Declines: nothing with a remark (an
-// argument that was given, or that no condition asks about). Runs first: both graphs go through all passes.
+// Scripted modules ask for their masks again and again, and every answer splits a region. Declines: nothing with a
+// remark (an argument that was given, or that no condition asks about). Runs first: both graphs go through all passes.
 // Numerics: none.
 #include <algorithm>
 

@@ -1,7 +1,9 @@
 // Takes a size for known behind a check that lets one size through.
-//   before  %n = aten::size(%x, 2)   %c = aten::eq(%n, 256)   prim::If(%c) … else prim::RaiseException()   %m = aten::size(%x, -1)
+//   before  %n = aten::size(%x, 2)   %c = aten::eq(%n, 256)   prim::If(%c) … else prim::RaiseException()
+//           %m = aten::size(%x, -1)
 //   after   the same, where all that read %n or %m behind the check read 256
-// Scripted attention checks its width and splits its weights by it. The check itself stays: other sizes are refused as before.
+// Scripted attention checks its width and splits its weights by it. The check itself stays: other sizes are refused as
+// before.
 // Declines: nothing with a remark. Runs before fold-constants, which runs it again behind every branch it takes.
 // Numerics: none.
 #include <algorithm>

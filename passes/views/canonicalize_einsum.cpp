@@ -2,11 +2,11 @@
 //   before  %y = einsum("bid,bjd->bij", [%q, %k])
 //   after   %t = permute(%k, [0, 2, 1])   %y = matmul(%q, %t)
 // Operands are taken from left to right. Of two, labels that only one has and nobody reads any more are summed first;
-// labels of both are batch dimensions where they are still read and the product's inner dimension otherwise; where there
-// are several inner, row or column dimensions they are flattened, and the result is given its shape again. Without inner
-// dimensions the product is a mul. `...` counts the dimensions that the example had.
-// Declines: operand-not-constant (equation, list), unknown-shape, unsupported-dtype, unsupported-attribute (a label twice
-// in one operand), operand-broadcasts-result (a size of 1 beside another), value-may-be-aliased-or-written.
+// labels of both are batch dimensions where they are still read and the product's inner dimension otherwise; where
+// there are several inner, row or column dimensions they are flattened, and the result is given its shape again.
+// Without inner dimensions the product is a mul. `...` counts the dimensions that the example had.
+// Declines: operand-not-constant (equation, list), unknown-shape, unsupported-dtype, unsupported-attribute (a label
+// twice in one operand), operand-broadcasts-result (a size of 1 beside another), value-may-be-aliased-or-written.
 // Runs before fold-constants and all that looks for products. Numerics: sums in another order.
 #include <functional>
 #include <numeric>

@@ -3,10 +3,11 @@
 //   after   %y = convolution(%x, …)   %r = relu(%y)    %s = add(%r, %r, 1)
 // Writes into slices become slice_scatter and select_scatter (slice_writes.h).
 // The written tensor must be fresh memory of its producer, in the same block, and no earlier use may have made another
-// name for that memory that is read later. Readers before the write keep the old value, readers after it get the new one; nothing moves.
+// name for that memory that is read later. Readers before the write keep the old value, readers after it get the new
+// one; nothing moves.
 // Declines: value-may-be-aliased-or-written (inputs, constants, views, lists), control-flow, mixed-dtype (the in-place
-// form keeps the dtype, the other may widen it), unsupported-operator (copy_ of wholes, index_put_ and others that write
-// parts), not-profitable (very many writes into slices of one tensor).
+// form keeps the dtype, the other may widen it), unsupported-operator (copy_ of wholes, index_put_ and others that
+// write parts), not-profitable (very many writes into slices of one tensor).
 // Runs after eliminate-dropout and before all other canonicalizing passes. Numerics: none changed.
 #include <algorithm>
 #include <unordered_set>

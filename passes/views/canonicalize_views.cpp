@@ -3,7 +3,7 @@
 //           %b = view_as(%x, %y)                           %b = view(%x, [size(%y, 0), size(%y, 1)])
 //           %c = movedim(%x, 1, -1)                        %c = permute(%x, [0, 2, 3, 1])
 //           %d = narrow(%x, 1, 2, 3)                       %d = slice(%x, 1, 2, 5, 1)
-//           %e = repeat(%x, [1, 2])                        %e = flatten(expand(unsqueeze(%x, 1), [-1, 2, -1], False), 1, 2)
+//           %e = repeat(%x, [1, 2])                        %e = flatten(expand(unsqueeze(%x, 1), [-1, 2, -1], …), 1, 2)
 //           %f = pixel_shuffle(%x, 2)                      %f = flatten(flatten(permute(view(%x, …), …), 4, 5), 2, 3)
 // Also reshape_as, broadcast_to, swapaxes, swapdims, numpy_T, mT, repeat_interleave by a number, unflatten,
 // pixel_unshuffle, channel_shuffle.

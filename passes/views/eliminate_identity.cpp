@@ -2,12 +2,12 @@
 //   before  %a = mul(%x, 1)   %b = contiguous(%a)   %c = linear(%b, …)
 //   after   %c = linear(%x, …)
 // Numbers: x+0, x-0, x·1, x/1, x^1. Views: detach, alias, slice of everything, expand by -1, flatten of one dimension,
-// to and type_as of the same dtype, casts of what is no optional. Copies: clone, zero padding by nothing, cat of one tensor,
-// contiguous where every reader packs its operand anyway.
+// to and type_as of the same dtype, casts of what is no optional. Copies: clone, zero padding by nothing, cat of one
+// tensor, contiguous where every reader packs its operand anyway.
 // Only what holds for every input shape: the sizes of the example run are not used. Its dtypes are, except for
 // arguments of the model, which a caller may pass otherwise. Declines: value-may-be-aliased-or-written,
-// value-is-graph-output (a copy that leaves the graph). Runs after fold-constants. Numerics: none changed (x+0 rounds -0
-// into 0, its elimination keeps it).
+// value-is-graph-output (a copy that leaves the graph). Runs after fold-constants. Numerics: none changed (x+0 rounds
+// -0 into 0, its elimination keeps it).
 #include <algorithm>
 
 #include "core/graph/fused_op.h"

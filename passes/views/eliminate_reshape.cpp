@@ -1,8 +1,8 @@
 // Reshapes once instead of several times in a row.
 //   before  %a = transpose(%x, 1, 2)   %b = contiguous(%a)   %c = view(%b, [2, -1])   %d = reshape(%c, [-1, 8])
 //   after   %a = transpose(%x, 1, 2)   %d = reshape(%a, [-1, 8])
-// The last view or reshape decides; before it go view, reshape, flatten, unsqueeze, squeeze, contiguous. A view becomes a
-// reshape, which copies where the strides need it: as contiguous did.
+// The last view or reshape decides; before it go view, reshape, flatten, unsqueeze, squeeze, contiguous. A view becomes
+// a reshape, which copies where the strides need it: as contiguous did.
 // Declines: value-may-be-aliased-or-written, value-is-graph-output (a copy that leaves the graph).
 // Runs after eliminate-identity. Numerics: none changed.
 #include "core/graph/fused_op.h"

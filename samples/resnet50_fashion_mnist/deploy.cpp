@@ -2,8 +2,8 @@
 //
 //   deploy trained.pt quantization_model.pt
 //
-// Calibrates on 1,000 training images, then runs the 10,000 test images one by one in FP32, BF16 (where the CPU has it) and
-// INT8, interleaved, and prints accuracy and average latency per image of each.
+// Calibrates on 1,000 training images, then runs the 10,000 test images one by one in FP32, BF16 (where the CPU has it)
+// and INT8, interleaved, and prints accuracy and average latency per image of each.
 #include <chrono>
 #include <cstdio>
 #include <exception>

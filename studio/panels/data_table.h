@@ -1,4 +1,4 @@
-// A table as all panels draw it, with sortable heads, numbers at the right, and one row selected by mouse or key. Only
+// A table as most panels draw it, with sortable heads, numbers at the right, and one row selected by mouse or key. Only
 // rows in view cost anything.
 #pragma once
 

@@ -7,6 +7,7 @@
 #include "studio/snapshot/snapshot_index.h"
 
 // All panels, in the order of tabs.
+// clang-format off: a longer name leaves the other lines as they are.
 #define IPEX_PANELS(PANEL) \
   PANEL(kRunBar)           \
   PANEL(kPassesPanel)      \
@@ -23,6 +24,7 @@
   PANEL(kRemarksPanel)     \
   PANEL(kTextPanel)        \
   PANEL(kLogPanel)
+// clang-format on
 
 namespace ipex_studio {
 

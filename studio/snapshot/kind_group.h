@@ -15,7 +15,7 @@ enum class KindGroup : std::uint8_t {
   kNormalization,
   kElementwise,
   kEmbedding,
-  kReorder,
+  kReorder,  // conversions: reorder, cast, quantize, contiguous
   kInputOutput,
   kOther,
 };

@@ -79,7 +79,7 @@ void adviseOnInterpreter(const JobIndex& index, std::vector<Advice>* advice) {
                      ""});
 }
 
-void adviseOnReorders(const JobIndex& index, std::vector<Advice>* advice) {
+void adviseOnConversions(const JobIndex& index, std::vector<Advice>* advice) {
   RowGroup group;
   for (const OperationRow& row : index.optimized.rows) {
     if (row.step >= 0 && row.group == KindGroup::kReorder) group.add(row);
@@ -88,7 +88,7 @@ void adviseOnReorders(const JobIndex& index, std::vector<Advice>* advice) {
   if (group.count == 0 || latency_ns <= 0 || group.total_ns / latency_ns < kMinShare) return;
   advice->push_back(
       {Advice::Tone::kWarning,
-       fmt::format("{} reorder{} cost{} {} ({}).", group.count, plural(group.count), group.count == 1 ? "s" : "",
+       fmt::format("{} conversion{} cost{} {} ({}).", group.count, plural(group.count), group.count == 1 ? "s" : "",
                    formatTime(group.total_ns), percent(group.total_ns / latency_ns)),
        "Show",
        std::move(group.origins),
@@ -142,6 +142,7 @@ void adviseOnLayouts(const JobIndex& index, std::vector<Advice>* advice) {
   for (const OperationRow& row : run.rows) {
     if (row.step < 0 || row.group != KindGroup::kReorder) continue;
     const StepRecord& reorder = run.run->steps[static_cast<std::size_t>(row.step)];
+    if (reorder.src_layout == reorder.dst_layout) continue;  // converts dtypes alone, which no other layout spares
     const auto reader = candidates.find(reorder.last_use);
     if (reader == candidates.end() || reader->second.chosen == nullptr) continue;
     for (const DispatchRecord* other : reader->second.timed) {
@@ -305,7 +306,7 @@ std::vector<Advice> makeAdvice(const JobRecord& job, const JobIndex& index) {
   adviseOnAccuracy(index, &advice);
   adviseOnNoise(index, &advice);
   adviseOnInterpreter(index, &advice);
-  adviseOnReorders(index, &advice);
+  adviseOnConversions(index, &advice);
   adviseOnLayouts(index, &advice);
   adviseOnKernels(index, &advice);
   adviseOnSlowest(index, &advice);

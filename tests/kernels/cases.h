@@ -92,6 +92,7 @@ struct Case {
 inline void PrintTo(const Case& test, std::ostream* out) { *out << test.spec; }
 
 // The lists of cases, with the names of their tests. A new list is its file and a row here.
+// clang-format off: a longer name leaves the other lines as they are.
 #define IPEX_CASE_LISTS(LIST)                       \
   LIST(Convolution, convolutionCases)               \
   LIST(Matrix, matrixCases)                         \
@@ -111,6 +112,7 @@ inline void PrintTo(const Case& test, std::ostream* out) { *out << test.spec; }
   LIST(Order, orderCases)                           \
   LIST(Movement, movementCases)                     \
   LIST(Vision, visionCases)
+// clang-format on
 
 #define IPEX_DECLARE(name, cases) const std::vector<Case>& cases();
 IPEX_CASE_LISTS(IPEX_DECLARE)

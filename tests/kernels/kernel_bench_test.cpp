@@ -1,14 +1,19 @@
 // Speed of the cases marked for it, in one command:
-//   kernel_tests --gtest_also_run_disabled_tests --gtest_filter=KernelBench.DISABLED_Layers   (network layers), or _All,
-//   or _Int8 (the same layers in u8 and s8, against the library's FP32)
+//   kernel_tests --gtest_also_run_disabled_tests --gtest_filter=KernelBench.DISABLED_Layers
+// (network layers), or _All, or _Int8 (the same layers in u8 and s8, against the library's FP32). IPEX_BENCH=softmax
+// leaves the cases whose kind, or a kernel that takes them, has this in its name.
+//
 // Prints one line per case, number of threads, kernel and layout: time (the fastest of interleaved runs, on operands in
-// the layouts that the operation asked for), speed, share of the FMA peak measured here, and the speed-up over the
-// library's best.
+// the layouts that the operation asked for), speed, share of the FMA peak measured here, the speed-up over the
+// library's best, and the time over that of the first of the kernel list in its first layout: the median over rounds,
+// with its 95 % interval.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "core/runtime/machine_facts.h"
@@ -37,13 +42,30 @@ struct Contender {
   std::vector<void*> dst;
   Buffer scratch;
   double bytes = 0, seconds = 1e9;
+  std::vector<double> rounds;  // seconds of each
 
   void run() {
     const auto start = Clock::now();
     op->execute(state.get(), src.data(), dst.data(), scratch.data());
-    seconds = std::min(seconds, secondsSince(start));
+    rounds.push_back(secondsSince(start));
+    seconds = std::min(seconds, rounds.back());
   }
 };
+
+// The time of a contender over that of the first, as "1.05 [1.03, 1.08]". The interval of the median lies between order
+// statistics: it asks nothing of how times are distributed.
+std::string ratioText(const Contender& contender, const Contender& first) {
+  std::vector<double> ratios;
+  for (std::size_t r = 0; r < first.rounds.size(); ++r) ratios.push_back(contender.rounds[r] / first.rounds[r]);
+  std::sort(ratios.begin(), ratios.end());
+  const double half = 0.98 * std::sqrt(static_cast<double>(ratios.size()));
+  const auto middle = static_cast<double>(ratios.size() - 1) / 2;
+  const auto low = static_cast<std::size_t>(std::max(0.0, std::floor(middle - half)));
+  const auto high = std::min(ratios.size() - 1, static_cast<std::size_t>(std::ceil(middle + half)));
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3f [%.3f, %.3f]", ratios[ratios.size() / 2], ratios[low], ratios[high]);
+  return text;
+}
 
 std::unique_ptr<Contender> prepareContender(const Kernel& kernel, const Case& test, const Problem& problem,
                                             const Conditions& conditions) {
@@ -113,6 +135,8 @@ void race(const Problem& problem, const std::string& title, int threads, double 
     if (floats && contender->kernel.find("_onednn") != std::string::npos)
       library = std::min(library, contender->seconds);
   }
+  if (contenders->empty()) return;
+  const Contender& first = *contenders->front();
   std::sort(contenders->begin(), contenders->end(),
             [](const auto& a, const auto& b) { return a->seconds < b->seconds; });
   std::printf("%s  [%s]  threads %d\n", title.c_str(), shapesOf(problem).c_str(), threads);
@@ -121,15 +145,24 @@ void race(const Problem& problem, const std::string& title, int threads, double 
     std::printf("  %-4s %-28s %-24s %-20s %9.1f us %7.1f GFLOP/s %5.1f %% %7.1f GB/s", dtypeName(c->dtype),
                 c->kernel.c_str(), c->op->implementation.c_str(), c->layouts.c_str(), c->seconds * 1e6, speed * 1e-9,
                 100 * speed / (peak * threads), c->bytes / c->seconds * 1e-9);
-    std::printf(library < 1e9 ? " %6.2f\n" : "\n", library / c->seconds);
+    if (library < 1e9) std::printf(" %6.2f", library / c->seconds);
+    std::printf("  %s\n", ratioText(*c, first).c_str());
   }
+}
+
+// True if IPEX_BENCH asks for a case: by a part of its kind's name, or of the name of a kernel that takes it.
+bool isWanted(const Problem& problem, const Contenders& contenders) {
+  const char* part = std::getenv("IPEX_BENCH");
+  if (part == nullptr || std::string(opKindName(problem.spec.kind)).find(part) != std::string::npos) return true;
+  return std::any_of(contenders.begin(), contenders.end(),
+                     [&](const auto& contender) { return contender->kernel.find(part) != std::string::npos; });
 }
 
 void benchCase(const KernelList& list, const Case& test, int threads, double peak) {
   const Problem problem = makeProblem(test, false);
   Contenders contenders;
   addContenders(list, test, problem, threads, false, &contenders);
-  race(problem, test.spec, threads, peak, &contenders);
+  if (isWanted(problem, contenders)) race(problem, test.spec, threads, peak, &contenders);
 }
 
 // Turns a layer in FP32 into one of integers: scales and bias first, requantized at the end.
@@ -168,7 +201,7 @@ void benchIntegers(const KernelList& list, const Case& test, int threads, double
   Contenders contenders;
   addContenders(list, test, floats, threads, true, &contenders);
   addContenders(list, integers, problem, threads, false, &contenders);
-  race(floats, integers.spec, threads, peak, &contenders);
+  if (isWanted(problem, contenders)) race(floats, integers.spec, threads, peak, &contenders);
 }
 
 void bench(const std::vector<const std::vector<Case>*>& tables) {

@@ -7,16 +7,18 @@
 //   # rerun: %x randn(2,3,9,7)          the numbers once more with other inputs
 //   graph(%x : Float(1,3,8,8)):         the graph before
 //     ...
-//   # expect:                           the graph after follows; or `unchanged`; or `numbers`: any graph that gives them
+//   # expect:                           the graph after follows; or `unchanged`; or `numbers`: any graph that gives
+//                                       them
 //   # const %W1 Float(8,3,3,3) sum=1 abs=2 mix=3      a constant that the pass made, by fingerprint
 //   graph(%x : Float(1,3,8,8)):
 //     ...
 //   # remark: missed training-mode      must have been said: `applied`, `missed` with reason; `none`: nothing was said
 //   # numeric: rtol=1e-5                the default; `none` where running makes no sense
 //   # precision: bf16                   asked of the passes; fp32 where nothing is said
-//   # recipe: input:0=-2..2 :aten::relu#0=0..6     precision int8, values by key (core/quantization/recipe.h) and range;
-//                                       `KEY=fp32` keeps an operation; mode=dynamic, mode=weight-only: no values are needed, the
-//                                       latter with bits=4 group=32; equalization=1: layers are levelled
+//   # recipe: input:0=-2..2 :aten::relu#0=0..6     precision int8, values by key (core/quantization/recipe.h) and
+//                                       range; `KEY=fp32` keeps an operation; mode=dynamic, mode=weight-only: no
+//                                       values are needed, the latter with bits=4 group=32; equalization=1: layers
+//                                       are levelled
 //
 // Any other line that begins with '#' is prose. Tensor values: [scale*][offset+]f(sizes)[:dtype] with f one of randn,
 // rand, ones, zeros; full(value; sizes), randint(low, high; sizes), values(1,2,3) or values(1,2,3,4; 2,2), scalar(2.5).

@@ -9,7 +9,7 @@
 namespace ipex_studio {
 
 // Returns the failures for a person to read, empty if everything holds. With `bless` a graph that differs is written
-// into the file as the new expectation instead.
+// into the file as the new expectation instead, but only where its numbers hold.
 std::string runCase(const IrCase& test, bool bless = false);
 
 // Loads the operators of ipex_studio:: if their library was built.

@@ -1,5 +1,12 @@
 // The runner itself refuses cases that are wrong.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
 
 #include "tests/passes/ir_runner.h"
 
@@ -57,6 +64,36 @@ TEST(IrRunner, RefusesUnknownPasses) {
   IrCase test = dropoutCase();
   test.passes = {"eliminate-nothing"};
   EXPECT_NE(runCase(test), "");
+}
+
+TEST(IrRunner, NamesTheGraphThatFails) {
+  IrCase test = dropoutCase();
+  test.constants = {{"w", "randn(5,7)"}};
+  EXPECT_THAT(runCase(test), testing::HasSubstr("running the graph before the pass failed: "));
+}
+
+std::string textOf(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(IrRunner, BlessesOnlyWhereTheNumbersHold) {
+  IrCase test = dropoutCase();
+  test.file = testing::TempDir() + "bless_" + std::to_string(getpid()) + ".ir";
+  const std::string written = "# pass: eliminate-dropout\n# case: dropout\n" + test.before + "# expect: unchanged\n";
+  std::ofstream(test.file) << written;
+  test.expected.clear();
+  test.unchanged = true;
+
+  test.constants = {{"w", "randn(5,7)"}};
+  EXPECT_THAT(runCase(test, true), testing::HasSubstr("not written as the new expectation"));
+  EXPECT_EQ(textOf(test.file), written);
+
+  test.constants = {{"w", "randn(2,3)"}};
+  EXPECT_EQ(runCase(test, true), "");
+  EXPECT_THAT(textOf(test.file), testing::HasSubstr("# expect:\ngraph("));
+  std::remove(test.file.c_str());
 }
 
 TEST(IrRunner, OperatorsAreThere) { EXPECT_TRUE(loadOperators()); }

@@ -26,7 +26,8 @@ std::vector<IrCase> allCases() {
   return cases;
 }
 
-// IPEX_BLESS=1 writes the current results of the passes into the files; read the difference before you commit it.
+// IPEX_BLESS=1 writes the current results of the passes into the files where the numbers hold; read the difference
+// before you commit it.
 bool bless() {
   const char* wish = std::getenv("IPEX_BLESS");
   return wish != nullptr && std::string(wish) == "1";

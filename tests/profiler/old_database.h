@@ -19,7 +19,8 @@ inline std::string sourceText(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Fills an empty file with the tables of `version` and one job (id 1) with one run of one step, all written by version 1.
+// Fills an empty file with the tables of `version` and one job (id 1) with one run of one step, all written by version
+// 1.
 inline void makeOldDatabase(const std::string& path, std::int64_t version) {
   Connection old(path, true);
   old.execute(sourceText("tests/profiler/version_1.sql").c_str());

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Every C++ file is formatted as .clang-format says. Versions of clang-format differ; the one of Debian 12 decides."""
+"""Every C++ file is formatted as .clang-format says. Versions of clang-format differ; the one of Debian 12 decides.
+Comments, which clang-format leaves as they are, fit into its columns too."""
 import re
 import shutil
 import subprocess
@@ -8,6 +9,19 @@ import unittest
 import rooms
 
 VERSION = "14"
+COLUMNS = 120
+COMMENT = re.compile(r"^(?:[^\"]|\"(?:\\.|[^\"\\])*\")*?//")  # outside of text in quotes
+
+
+def cpp_files():
+    """Paths of the C++ files of rooms, tests and samples."""
+    return [path for folder in rooms.TOP_FOLDERS + ("tests", "samples") for pattern in ("*.h", "*.cpp")
+            for path in sorted((rooms.ROOT / folder).rglob(pattern))]
+
+
+def has_long_comment(line):
+    """True if a line that has a comment is longer than the columns."""
+    return len(line) > COLUMNS and COMMENT.match(line) is not None
 
 
 def formatter():
@@ -32,8 +46,7 @@ class Format(unittest.TestCase):
         return done.returncode != 0
 
     def test_all_files_are_formatted(self):
-        files = [str(path) for folder in rooms.TOP_FOLDERS + ("tests", "samples") for pattern in ("*.h", "*.cpp")
-                 for path in sorted((rooms.ROOT / folder).rglob(pattern))]
+        files = [str(path) for path in cpp_files()]
         self.assertGreater(len(files), 700)
         done = subprocess.run([self.formatter, "--dry-run", "--Werror", *files], text=True, stderr=subprocess.PIPE,
                               check=False)
@@ -44,6 +57,19 @@ class Format(unittest.TestCase):
     def test_the_check_sees_what_is_not_formatted(self):
         self.assertTrue(self.unformatted("int  f( ){return 1 ;}\n"))
         self.assertFalse(self.unformatted("int f() { return 1; }\n"))
+
+
+class Comments(unittest.TestCase):
+    def test_comments_fit_into_the_columns(self):
+        long = [f"{path.relative_to(rooms.ROOT)}:{number}" for path in cpp_files()
+                for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if has_long_comment(line)]
+        self.assertEqual(long, [], f"comments of more than {COLUMNS} columns")
+
+    def test_the_check_tells_comments_from_text(self):
+        self.assertTrue(has_long_comment("// " + "word " * 30))
+        self.assertTrue(has_long_comment('  f("a//b");  // ' + "word " * 30))
+        self.assertFalse(has_long_comment("// " + "é" * 117))
+        self.assertFalse(has_long_comment('  f("https://' + "word" * 30 + '");'))
 
 
 if __name__ == "__main__":

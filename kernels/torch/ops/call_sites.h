@@ -40,8 +40,8 @@ class CallSites {
   CallSites& operator=(const CallSites&) = delete;
 
   // Plans of one step with the operands in order; those that are not constant are the inputs. `spec` is the call's own
-  // hold on a string, the text of an OpSpec; a site is remembered if somebody else holds it too. A weight that was written since the last call is packed anew. Throws Error(kBadModel) when the
-  // text is damaged.
+  // hold on a string, the text of an OpSpec; a site is remembered if somebody else holds it too. A weight that was
+  // written since the last call is packed anew. Throws Error(kBadModel) when the text is damaged.
   std::shared_ptr<PlanCache> plansFor(const c10::IValue& spec, c10::ArrayRef<PlanOperand> operands);
 
   struct Sizes {

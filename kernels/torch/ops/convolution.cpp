@@ -1,4 +1,5 @@
-// ipex_studio::convolution: x convolved with w, plus b, then post-operations. Stride, padding, dilation and groups stand in `spec`.
+// ipex_studio::convolution: x convolved with w, plus b, then post-operations. Stride, padding, dilation and groups
+// stand in `spec`.
 #include "kernels/torch/ops/plan_operator.h"
 
 namespace ipex_studio {

@@ -1,5 +1,5 @@
-// ipex_studio::region: runs a region, a static part of a graph (kernels/torch/plans/region.h); with its class and that of
-// the tuning its regions share. The class comes before the schemas that name it, so both stand in this file.
+// ipex_studio::region: runs a region, a static part of a graph (kernels/torch/plans/region.h); with its class and that
+// of the tuning its regions share. The class comes before the schemas that name it, so both stand in this file.
 #include <torch/custom_class.h>
 #include <torch/library.h>
 #include <torch/script.h>

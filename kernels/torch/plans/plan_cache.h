@@ -3,8 +3,8 @@
 // A warm run takes no lock and allocates nothing but its results: signatures are found in an immutable hash table, and
 // instances wait in slots that are taken and given back by one atomic exchange each. Only a new signature locks.
 //
-// Threads whose processors lie in one memory node (core/runtime/cpu_sets.h) get plans with weights of that node: packed by the
-// first of them that runs, so that the system puts the pages there.
+// Threads whose processors lie in one memory node (core/runtime/cpu_sets.h) get plans with weights of that node: packed
+// by the first of them that runs, so that the system puts the pages there.
 #pragma once
 
 #include <array>
@@ -68,7 +68,8 @@ class PlanCache {
   void setBatchBuckets(std::vector<std::int64_t> buckets);
   const std::vector<std::int64_t>& batchBuckets() const { return buckets_; }
 
-  // While set, runs show it their values, at their own sizes. An empty one ends that. Only the thread that runs may set it.
+  // While set, runs show it their values, at their own sizes. An empty one ends that. Only the thread that runs may set
+  // it.
   void setValueHook(ValueHook hook) { value_hook_ = std::move(hook); }
 
   // Sets how later signatures choose their kernels; the first of them for each number of threads may be measured. Not

@@ -25,7 +25,8 @@ inline std::atomic<std::size_t> plan_bytes{0};  // of all caches
 
 // --- what a run brings -----------------------------------------------------------------------------------------------
 
-// A view of one call's inputs; lives as long as the call. Once padded it asks for a plan for more samples than there are.
+// A view of one call's inputs; lives as long as the call. Once padded it asks for a plan for more samples than there
+// are.
 struct PlanCache::Signature {
   Signature(const PlanCache& cache, c10::ArrayRef<const at::Tensor*> given, at::IntArrayRef given_ints)
       : tensors(given.begin(), given.end()), ints(given_ints), threads(omp_get_max_threads()), node(memoryNode()) {

@@ -1,4 +1,5 @@
-// Tuning: how the regions of a model choose their kernels, and what they measured, as one TorchScript object they share.
+// Tuning: how the regions of a model choose their kernels, and what they measured, as one TorchScript object they
+// share.
 #pragma once
 
 #include <atomic>

@@ -23,6 +23,13 @@ constexpr double kWorstDb = 20;
 // Name of a kernel without its ISA: "brgconv_1x1" of "brgconv_1x1:avx512_core".
 std::string shortKernel(const std::string& kernel) { return displayText(kernel.substr(0, kernel.find(':')), 28); }
 
+// Word for the conversions on one edge: that of `row` if it is the first, or of the same kind as those before it, whose
+// word is `before` (null: none).
+const char* wordOfConversions(const char* before, const OperationRow& row) {
+  const char* word = row.kind == "cast" ? "cast" : "reorder";
+  return before == nullptr || std::string(before) == word ? word : "conversions";
+}
+
 }  // namespace
 
 const char* colorByName(ColorBy color_by) {
@@ -54,6 +61,7 @@ void SceneBuilder::addTimes() {
   CanvasScene& canvas = scene_->canvas;
   time_ns_.assign(canvas.nodes.size(), 0);
   std::vector<double> reorder_ns(canvas.nodes.size(), 0);
+  std::vector<const char*> reorder_word(canvas.nodes.size(), nullptr);
   std::map<std::int32_t, double> conversion_ns;  // time of conversions by edge
   std::unordered_map<std::int32_t, std::string> layout_of_node;
   for (std::size_t r = 0; r < run_.rows.size(); ++r) {
@@ -70,6 +78,7 @@ void SceneBuilder::addTimes() {
     const bool reorder = row.group == KindGroup::kReorder && kindGroup(graph_.nodes[n].kind) != KindGroup::kReorder;
     const bool on_edge = reorder && scene_->module[shown] < 0;
     (on_edge ? reorder_ns : time_ns_)[shown] += row.time.p50_ns;
+    if (on_edge) reorder_word[shown] = wordOfConversions(reorder_word[shown], row);
     if (!reorder) layout_of_node[shown] = row.layout;
     if (!run_.run->steps.empty() && row.step < 0) canvas.nodes[shown].hatched = true;
   }
@@ -79,7 +88,8 @@ void SceneBuilder::addTimes() {
     const auto converted = conversion_ns.find(static_cast<std::int32_t>(e));
     if (converted != conversion_ns.end()) edge.cost += " " + formatTime(converted->second);
     if (reorder_ns[edge.to] > 0 && paid.insert(edge.to).second) {
-      edge.cost += (edge.cost.empty() ? "reorder " : " + reorder ") + formatTime(reorder_ns[edge.to]);
+      edge.cost += fmt::format("{}{} {}", edge.cost.empty() ? "" : " + ", reorder_word[edge.to],
+                               formatTime(reorder_ns[edge.to]));
     }
     const auto layout = layout_of_node.find(edge.from);
     if (edge.label.empty() || layout == layout_of_node.end() || layout->second.empty()) continue;

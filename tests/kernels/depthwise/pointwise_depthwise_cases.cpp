@@ -49,7 +49,8 @@ const std::vector<Case>& pointwiseDepthwiseCases() {
       pointwiseDepthwise("activation=sigmoid," + same3, {3, 1, 4, 4}, 1, {3, 3}),
       pointwiseDepthwise("activation=relu," + same5, {2, 9, 1, 1}, 18, {5, 5}, "|relu"),
       pointwiseDepthwise(same3, {1, 4, 1, 7}, 19, {3, 3}),
-      // Windows of other sizes and places: asymmetric padding, none, wider than high, lines and columns between windows.
+      // Windows of other sizes and places: asymmetric padding, none, wider than high, lines and columns between
+      // windows.
       pointwiseDepthwise("activation=relu,padding=[0,0],padding_end=[1,1],stride=[2,2]", {1, 6, 12, 12}, 24, {3, 3}),
       pointwiseDepthwise("padding=[2,0],padding_end=[0,3],stride=[1,2]", {2, 5, 8, 21}, 17, {3, 4}, "|relu"),
       pointwiseDepthwise("activation=relu,padding=[0,0],stride=[3,3]", {1, 4, 11, 14}, 33, {2, 2}),

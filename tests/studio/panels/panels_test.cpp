@@ -183,16 +183,36 @@ TEST_F(StudioTest, LargeGraphsAreDrawnInTime) {
   expectWithin("frame of a chain of 20,000 nodes", (cpuMs() - begin) / 10, 16);
 }
 
-TEST_F(StudioTest, ScenesShowInputsTimesAndReorders) {
-  start();
-  const SnapshotPtr snapshot = testing::resnetSnapshot();
-  const JobIndex& index = *snapshot->index;
+// The graph after the last pass, coloured by time.
+auto timedScene(const StudioSnapshot& snapshot) {
+  const JobIndex& index = *snapshot.index;
   TextMetrics metrics;
   metrics.title.fill(7);
   const auto all = std::make_shared<const GraphUnion>(uniteGraphs(index));
   const UnionLayout placed = layoutUnion(*all, {}, *sceneSizes(index, *all, metrics), nullptr);
-  const auto scene = makeGraphScene(*snapshot->job, index, all, placed,
-                                    {index.stages[9].graph, 9, -1, false, true, ColorBy::kTime}, nullptr);
+  return makeGraphScene(*snapshot.job, index, all, placed, {index.stages[9].graph, 9, -1, false, true, ColorBy::kTime},
+                        nullptr);
+}
+
+TEST_F(StudioTest, ScenesCallCastsByTheirName) {
+  start();
+  auto job = std::make_shared<JobRecord>(*testing::resnetJob());
+  for (StepRecord& step : job->runs.back().steps) {
+    if (step.kind == "reorder") step.kind = "cast";
+  }
+  const auto scene = timedScene(*makeSnapshot(job, testing::donePartsOf(*job), nullptr));
+  ASSERT_NE(scene, nullptr);
+  const auto& edges = scene->canvas.edges;
+  EXPECT_EQ(std::count_if(edges.begin(), edges.end(),
+                          [](const CanvasEdge& edge) { return edge.cost.rfind("cast ", 0) == 0; }),
+            3);
+}
+
+TEST_F(StudioTest, ScenesShowInputsTimesAndReorders) {
+  start();
+  const SnapshotPtr snapshot = testing::resnetSnapshot();
+  const JobIndex& index = *snapshot->index;
+  const auto scene = timedScene(*snapshot);
   ASSERT_NE(scene, nullptr);
   const CanvasScene& canvas = scene->canvas;
   EXPECT_EQ(canvas.nodes.front().group, KindGroup::kInputOutput);
@@ -201,7 +221,7 @@ TEST_F(StudioTest, ScenesShowInputsTimesAndReorders) {
                                    [](const CanvasNode& node) { return !node.corner_text.empty(); });
   EXPECT_EQ(timed, static_cast<std::ptrdiff_t>(canvas.nodes.size()) - 2);
   const auto paid = std::count_if(canvas.edges.begin(), canvas.edges.end(),
-                                  [](const CanvasEdge& edge) { return !edge.cost.empty(); });
+                                  [](const CanvasEdge& edge) { return edge.cost.rfind("reorder ", 0) == 0; });
   EXPECT_EQ(paid, 3);
   std::size_t rows = 0;
   for (const auto& of_node : scene->rows) rows += of_node.size();

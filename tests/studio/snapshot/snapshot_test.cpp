@@ -60,10 +60,33 @@ TEST(Snapshot, AdviceNamesNumbersAndLeadsSomewhere) {
   const auto& advice = snapshot->index->advice;
   ASSERT_GE(advice.size(), 3U);
   EXPECT_LE(advice.size(), 6U);
-  EXPECT_THAT(advice[0].text, HasSubstr("3 reorders cost"));
+  EXPECT_THAT(advice[0].text, HasSubstr("3 conversions cost"));
   for (const Advice& a : advice) {
     EXPECT_TRUE(a.link.empty() || !a.origins.empty() || !a.tab.empty()) << a.text;
   }
+}
+
+// Another layout spares a reorder, but no cast, which changes the dtype alone.
+TEST(Snapshot, LayoutsAreAdvisedAgainstReordersOnly) {
+  auto job = std::make_shared<JobRecord>(*testing::resnetJob());
+  RunRecord& run = job->runs.back();
+  const auto conversion =
+      std::find_if(run.steps.begin(), run.steps.end(), [](const StepRecord& step) { return step.kind == "reorder"; });
+  ASSERT_NE(conversion, run.steps.end());
+  conversion->last_use = conversion->index + 1;
+  run.dispatches = {{conversion->last_use, "slow", "nhwc", true, "chosen", 40000000, 0},
+                    {conversion->last_use, "quick", conversion->src_layout, false, "slower", 1000000, 0}};
+  const auto advised = [&] {
+    const SnapshotPtr snapshot = makeSnapshot(job, testing::donePartsOf(*job), nullptr);
+    const auto& advice = snapshot->index->advice;
+    return std::any_of(advice.begin(), advice.end(), [](const Advice& each) {
+      return each.text.find("would need no reorder before it") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(advised());
+  conversion->kind = "cast";
+  conversion->dst_layout = conversion->src_layout;
+  EXPECT_FALSE(advised());
 }
 
 TEST(Snapshot, EmptyJobHasEmptyIndexes) {
