@@ -124,7 +124,7 @@ OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options,
                              const std::function<bool()>& cancelled) {
   requireSupported(options);
   const torch::NoGradGuard no_grad;
-  const std::int64_t begin = nowNs();
+  const std::int64_t begin = nowNs() - frozen.elapsed_ns;
   OptimizedModel result;
   try {
     rewriteModel(std::move(frozen), options, observer, cancelled, result);
@@ -136,7 +136,7 @@ OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options,
     throw runError(problem);
   }
   returnFreedMemory();  // graphs as they were, and what was folded
-  result.compile_ns = frozen.elapsed_ns + nowNs() - begin;
+  result.compile_ns = nowNs() - begin;
   return result;
 }
 

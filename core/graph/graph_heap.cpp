@@ -96,7 +96,7 @@ std::optional<unsigned> makeArena() {
   extent_hooks_s* address = &hooks;
   unsigned arena = 0;
   std::size_t size = sizeof(arena);
-  if (mallctl("arenas.create", &arena, &size, &address, sizeof(address)) != 0) return {};
+  if (mallctl("arenas.create", &arena, &size, &address, sizeof(void*)) != 0) return {};
   const std::string prefix = "arena." + std::to_string(arena);
   const bool ready = writeSetting(prefix + ".dirty_decay_ms", ssize_t{-1}) &&
                      writeSetting(prefix + ".muzzy_decay_ms", ssize_t{-1}) &&

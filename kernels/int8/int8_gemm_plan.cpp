@@ -142,7 +142,8 @@ bool endsQuantized(const PrepareArgs& args, const Int8GemmCode& code, const Int8
   // True if values stay far inside the range of 32-bit integers before they become bytes; false for NaN, too.
   constexpr double kLargest = 1 << 30;
   const TensorDesc& w = args.src[kWeights];
-  const double sum = 255.0 * 128.0 * static_cast<double>(w.dims.count() / w.dims[0]),
+  const std::int64_t depth = w.dims.count() / w.dims[0];
+  const double sum = 255.0 * 128.0 * static_cast<double>(depth),
                added = 255.0 * std::fabs(static_cast<double>(chain.factor));
   for (std::size_t c = 0; c < chain.scale.size(); ++c) {
     const double reach =

@@ -105,8 +105,9 @@ void Palette::drawShortcuts() {
   const std::size_t rows = (shown.size() + static_cast<std::size_t>(columns) - 1) / static_cast<std::size_t>(columns);
   const ImVec2 top = ImGui::GetCursorPos();
   for (std::size_t i = 0; i < shown.size(); ++i) {
-    ImGui::SetCursorPos({top.x + static_cast<float>(i / rows) * column,
-                         top.y + static_cast<float>(i % rows) * std::floor(ui_.px(kRowPoints * 0.86F))});
+    const std::size_t at_column = i / rows, at_row = i % rows;
+    ImGui::SetCursorPos({top.x + static_cast<float>(at_column) * column,
+                         top.y + static_cast<float>(at_row) * std::floor(ui_.px(kRowPoints * 0.86F))});
     drawRow(shown[i]->title, shown[i]->keys, false, column - ui_.px(14));
   }
   ImGui::EndPopup();
