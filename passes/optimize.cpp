@@ -56,7 +56,12 @@ void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, co
   OriginTable numbers;
   if (options.calibrate)
     result.calibration = std::make_shared<const CalibrationPlan>(planCalibration(*graph, origins, &numbers));
-  RegionResult regions = buildRegions(*graph, options.calibrate ? numbers : origins);
+  const auto left_out = [&](const torch::jit::Node* node) {
+    const auto& names = options.disabled_passes;
+    return std::find(names.begin(), names.end(), rewriteName(kLowerToPlanName, origins.of(node))) != names.end();
+  };
+  RegionResult regions = buildRegions(*graph, options.calibrate ? numbers : origins,
+                                      options.disabled_passes.empty() ? LeftOut() : LeftOut(left_out));
   if (options.calibrate) regions.remarks.clear();
   for (const auto& [name, object] : regions.attributes) module.register_attribute(name, object.type(), object);
   if (options.verify_passes) graph->lint();
@@ -91,8 +96,10 @@ void rewriteModel(FrozenModel frozen, const OptimizeOptions& options, Observer& 
   OptimizeOptions passes_only = options;
   if (!passes_only.capabilities) passes_only.capabilities = machineCapabilities();
   auto& disabled = passes_only.disabled_passes;
-  disabled.erase(std::remove(disabled.begin(), disabled.end(), kLowerToPlanName), disabled.end());
-  runPipeline(*graph, origins, defaultPasses(), passes_only, observer, cancelled);
+  disabled.erase(std::remove_if(disabled.begin(), disabled.end(),
+                                [](const std::string& name) { return passOfRewrite(name) == kLowerToPlanName; }),
+                 disabled.end());
+  result.rewrites = runPipeline(*graph, origins, defaultPasses(), passes_only, observer, cancelled);
   result.divisors = origins.divisors();
   result.rewritten = result.module.clone();
   for (const torch::jit::Node* node : graph->nodes()) {

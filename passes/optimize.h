@@ -32,6 +32,7 @@ struct OptimizedModel {
   std::unordered_map<OriginId, at::Tensor> divisors;   // OriginTable::divisors()
   GraphSnapshot frozen;                                // before any pass
   int nodes = 0;                                       // of the frozen graph
+  RewriteCount rewrites;                               // of all passes before lower-to-plan
   Coverage coverage;                                   // nodes; time is filled by measuring
   std::shared_ptr<const CalibrationPlan> calibration;  // OptimizeOptions::calibrate; else null
   torch::jit::IValue tuning;  // region_object.h: what regions measure when they first run; none where they do not

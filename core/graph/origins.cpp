@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/graph/rewriter.h"
 
@@ -269,5 +270,11 @@ std::string OriginTable::label(const std::vector<OriginId>& ids) const {
   }
   return text;
 }
+
+std::string rewriteName(const std::string& pass, const std::vector<OriginId>& ids) {
+  return ids.empty() ? pass : fmt::format("{}#{}", pass, fmt::join(ids, "+"));
+}
+
+std::string passOfRewrite(const std::string& name) { return name.substr(0, name.find('#')); }
 
 }  // namespace ipex_studio

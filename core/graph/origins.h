@@ -103,6 +103,18 @@ class OriginTable {
 // Union of two sorted lists.
 std::vector<OriginId> mergeOrigins(at::ArrayRef<OriginId> a, at::ArrayRef<OriginId> b);
 
+// Returns "fuse-activation#12+13": one rewrite of a pass by the nodes of the frozen graph that the rewritten node comes
+// from; "fuse-activation", which stands for all of them, if `ids` is empty.
+std::string rewriteName(const std::string& pass, const std::vector<OriginId>& ids);
+// The name of the pass in it.
+std::string passOfRewrite(const std::string& name);
+
+// How far a pipeline came.
+struct RewriteCount {
+  std::int64_t rewrites = 0;
+  std::string last;  // the last one that OptimizeOptions::rewrite_limit permitted, as rewriteName() gives it
+};
+
 // Nodes of the graph in topological order, a node before those of its blocks; no constants unless asked for.
 NodeWalk allNodes(torch::jit::Graph& graph, bool with_constants = false);
 

@@ -18,7 +18,8 @@ using torch::jit::Graph;
 namespace {
 
 void checkNames(const std::vector<const Pass*>& passes, const OptimizeOptions& options) {
-  for (const std::string& name : options.disabled_passes) {
+  for (const std::string& disabled : options.disabled_passes) {
+    const std::string name = passOfRewrite(disabled);
     const bool known = std::any_of(passes.begin(), passes.end(), [&](const Pass* pass) { return name == pass->name; });
     if (!known) {
       throw Error(ExitCode::kUsage,
@@ -97,10 +98,10 @@ void verifyAfter(const Pass& pass, Graph& graph, bool changed, const PassRecord&
 
 }  // namespace
 
-void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pass*>& passes,
-                 const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled) {
+RewriteCount runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pass*>& passes,
+                         const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled) {
   checkNames(passes, options);
-  Rewriter rewriter(graph, origins, options.rewrite_limit);
+  Rewriter rewriter(graph, origins, options.rewrite_limit, options.disabled_passes);
   int index = 0;
   GraphIndex graph_index(graph);
   for (const Pass* pass : passes) {
@@ -108,7 +109,7 @@ void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pas
     if (cancelled && cancelled()) throw Error(ExitCode::kFailure, "Cancelled while rewriting the graph.");
     if (isDisabled(options, pass->name)) continue;
 
-    rewriter.beginPass();
+    rewriter.beginPass(pass->name);
     PassContext context(graph, rewriter, options, graph_index);
     const std::int64_t rewrites = rewriter.rewrites();
     PassRecord record;
@@ -141,6 +142,7 @@ void runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pas
     }
     observer.onPass(record);
   }
+  return {rewriter.rewrites(), rewriter.lastRewrite()};
 }
 
 }  // namespace ipex_studio

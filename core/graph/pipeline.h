@@ -14,9 +14,11 @@ namespace ipex_studio {
 // If a pass throws or lies, the directory gets `reproduce-NN-pass-name.ir`, the graph before it with all it takes to
 // replay: `IPEX_IR=FILE pass_tests` runs the pass on it, and it may become a case of tests/passes.
 // Throws Error(kUsage) when a disabled pass does not exist. Reports onRemark and onPass (with a snapshot when changed).
+// `options.disabled_passes` may also name single rewrites (rewriteName()), which are then left out.
 // `cancelled` is asked between passes; true ends with Error(kFailure).
-void runPipeline(torch::jit::Graph& graph, OriginTable& origins, const std::vector<const Pass*>& passes,
-                 const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled = {});
+RewriteCount runPipeline(torch::jit::Graph& graph, OriginTable& origins, const std::vector<const Pass*>& passes,
+                         const OptimizeOptions& options, Observer& observer,
+                         const std::function<bool()>& cancelled = {});
 
 // The graph as plain data for the database and the studio.
 GraphSnapshot makeSnapshot(torch::jit::Graph& graph, const OriginTable& origins, int pass_index,

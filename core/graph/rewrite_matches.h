@@ -17,7 +17,8 @@ namespace ipex_studio {
 // Where the node says it all, `match` returns bool, and `rewrite` takes the node alone.
 //
 // Nodes that a rewrite before destroyed are left out; one made since may have the address of one, so `match` looks at
-// the kind again. The walk ends where the rewriter permits no more (--limit): no match is looked for behind that one.
+// the kind again. A match that the rewriter does not permit stays as it is; where it permits no more (--limit) the walk
+// ends: no match is looked for behind that one.
 template <typename MatchFunction, typename RewriteFunction>
 bool rewriteMatches(PassContext& context, const NodeWalk& nodes, MatchFunction match, RewriteFunction rewrite) {
   bool changed = false;
@@ -27,7 +28,10 @@ bool rewriteMatches(PassContext& context, const NodeWalk& nodes, MatchFunction m
     auto found = match(context, node, &why);
     if (why) context.missed(node, why);
     if (why || !found) continue;
-    if (!context.rewriter.permit()) break;
+    if (!context.rewriter.permit(node)) {
+      if (context.rewriter.exhausted()) break;
+      continue;
+    }
     if constexpr (std::is_same_v<decltype(found), bool>) {
       rewrite(context.rewriter, node);
     } else {

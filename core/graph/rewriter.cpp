@@ -42,9 +42,20 @@ void inheritIdentity(Value* from, Value* to) {
 
 }  // namespace
 
-bool Rewriter::permit() {
+const std::vector<std::string>& Rewriter::noNames() {
+  static const std::vector<std::string> none;
+  return none;
+}
+
+bool Rewriter::permit(const Node* node) {
   created_.clear();
-  return limit_ < 0 || rewrites_ < limit_;
+  if (exhausted()) return false;
+  const bool last = limit_ >= 0 && rewrites_ + 1 == limit_;
+  if (!last && left_out_.empty()) return true;
+  const std::string name = rewriteName(pass_, node == nullptr ? std::vector<OriginId>() : origins_.of(node));
+  if (std::find(left_out_.begin(), left_out_.end(), name) != left_out_.end()) return false;
+  if (last) last_rewrite_ = name;
+  return true;
 }
 
 Node* Rewriter::create(const char* kind, at::ArrayRef<Value*> inputs, Node* before, std::size_t outputs) {

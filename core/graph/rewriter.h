@@ -22,15 +22,22 @@ class GraphIndex;
 
 class Rewriter {
  public:
-  Rewriter(torch::jit::Graph& graph, OriginTable& origins, std::int64_t limit)
-      : graph_(graph), origins_(origins), limit_(limit) {}
+  // `left_out`: names of single rewrites that permit() refuses (rewriteName()); must outlive the rewriter.
+  Rewriter(torch::jit::Graph& graph, OriginTable& origins, std::int64_t limit,
+           const std::vector<std::string>& left_out = noNames())
+      : graph_(graph), origins_(origins), limit_(limit), left_out_(left_out) {}
 
   torch::jit::Graph& graph() { return graph_; }
   OriginTable& origins() { return origins_; }
 
-  // False once the limit is reached: the pass must then leave the match alone. Ask once per rewrite, before creating
-  // nodes.
-  [[nodiscard]] bool permit();
+  // False once the limit is reached, and for a rewrite that is left out: the pass must then leave the match alone. Ask
+  // once per rewrite, before creating nodes. `node`: the one that the rewrite is about, by which it can be left out
+  // alone; null where it is about many.
+  [[nodiscard]] bool permit(const torch::jit::Node* node = nullptr);
+  // True once the limit is reached: a walk over further matches is of no use.
+  bool exhausted() const { return limit_ >= 0 && rewrites_ >= limit_; }
+  // The name of the last rewrite that the limit permitted, as rewriteName() gives it; empty before that one.
+  const std::string& lastRewrite() const { return last_rewrite_; }
 
   // Creates a node before `before`; nothing uses it yet. Outputs get no type; set it where known.
   torch::jit::Node* create(const char* kind, at::ArrayRef<torch::jit::Value*> inputs, torch::jit::Node* before,
@@ -83,7 +90,8 @@ class Rewriter {
   std::int64_t rewrites() const { return rewrites_; }
   const PassRemarks& remarks() const { return remarks_; }  // of the pass that runs
   // Forgets the remarks of earlier passes and the nodes that they destroyed: a walk that begins now does not meet them.
-  void beginPass() {
+  void beginPass(const std::string& pass = "") {
+    pass_ = pass;
     remarks_.clear();
     destroyed_.clear();
     if (graph_writes_.value_or(false)) graph_writes_.reset();
@@ -101,9 +109,14 @@ class Rewriter {
   // Destroys the node, then constants and lists of constants that only it used.
   void destroy(torch::jit::Node* node);
 
+  static const std::vector<std::string>& noNames();
+
   torch::jit::Graph& graph_;
   OriginTable& origins_;
   std::int64_t limit_;
+  const std::vector<std::string>& left_out_;
+  std::string pass_;  // that runs
+  std::string last_rewrite_;
   std::int64_t rewrites_ = 0;
   PassRemarks remarks_;
   std::vector<torch::jit::Node*> created_;  // since the last permit()

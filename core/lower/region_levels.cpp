@@ -65,9 +65,10 @@ NodeSet nodesWithEffects(torch::jit::Graph& graph) {
   return found;
 }
 
-RegionLevels::RegionLevels(torch::jit::Block& block, const NodeSet& effects) {
+RegionLevels::RegionLevels(torch::jit::Block& block, const NodeSet& effects,
+                           const std::function<bool(const Node*)>& left_out) {
   for (Node* node : block.nodes()) {
-    if (node->kind() != c10::prim::Constant) place(node, effects.contains(node));
+    if (node->kind() != c10::prim::Constant) place(node, effects.contains(node), left_out && left_out(node));
   }
   sink();
 }
@@ -111,7 +112,7 @@ int RegionLevels::captured(const Node* node) const {
   return level;
 }
 
-void RegionLevels::place(Node* node, bool effects) {
+void RegionLevels::place(Node* node, bool effects, bool left_out) {
   PlacedNode placed;
   placed.node = node;
   placed.sizes = isSizeArithmetic(node);
@@ -121,7 +122,9 @@ void RegionLevels::place(Node* node, bool effects) {
   }
   if (!effects && !placed.transparent) {
     auto lowered = lowerNode(node);
-    if (auto* ops = std::get_if<LoweredNode>(&lowered); ops != nullptr && readsOptional(*ops)) {
+    if (auto* ops = std::get_if<LoweredNode>(&lowered); ops != nullptr && left_out) {
+      declines_.emplace_back(node, LoweringDecline{reasons::kDecided, "It was left out of plans (--disable)."});
+    } else if (ops != nullptr && readsOptional(*ops)) {
       declines_.emplace_back(node,
                              LoweringDecline{reasons::kUnknownShape, "An optional argument may come in another rank."});
     } else if (ops != nullptr) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -32,8 +33,9 @@ NodeSet nodesWithEffects(torch::jit::Graph& graph);
 class RegionLevels {
  public:
   // Computes the levels of the nodes of `block`. `effects` may have been found before regions were built in blocks
-  // nested in it.
-  RegionLevels(torch::jit::Block& block, const NodeSet& effects);
+  // nested in it. Nodes for which `left_out` is true are not lowered; it may be empty.
+  RegionLevels(torch::jit::Block& block, const NodeSet& effects,
+               const std::function<bool(const torch::jit::Node*)>& left_out);
 
   const std::vector<PlacedNode>& nodes() const { return nodes_; }  // in graph order, constants excluded
   // The place of a node in nodes(); none for constants, nodes of other blocks and nodes without outputs.
@@ -45,7 +47,7 @@ class RegionLevels {
   int inside(const torch::jit::Value* value) const;   // level from which a region can read it
   int outside(const torch::jit::Value* value) const;  // level after which the interpreter can read it
   int captured(const torch::jit::Node* node) const;
-  void place(torch::jit::Node* node, bool effects);
+  void place(torch::jit::Node* node, bool effects, bool left_out);
   void placeLowered(PlacedNode* placed) const;
   void placeOutside(PlacedNode* placed, bool effects);
   int firstReader(const torch::jit::Node* node, const std::vector<int>& readers) const;

@@ -34,8 +34,9 @@ bool computes(const PlacedNode& placed) {
 // Builds the regions of one block and appends them to those found before.
 class RegionBuilder {
  public:
-  RegionBuilder(Graph& graph, Block& block, const NodeSet& effects, OriginTable& origins, RegionResult& result)
-      : graph_(graph), block_(block), origins_(origins), levels_(block, effects), result_(result) {}
+  RegionBuilder(Graph& graph, Block& block, const NodeSet& effects, const LeftOut& left_out, OriginTable& origins,
+                RegionResult& result)
+      : graph_(graph), block_(block), origins_(origins), levels_(block, effects, left_out), result_(result) {}
 
   void build(int min_ops) {
     std::map<int, Level> levels;
@@ -235,7 +236,7 @@ bool mayCompute(Block& block) {
 
 }  // namespace
 
-RegionResult buildRegions(Graph& graph, OriginTable& origins, int min_ops) {
+RegionResult buildRegions(Graph& graph, OriginTable& origins, const LeftOut& left_out, int min_ops) {
   RegionResult result;
   const NodeSet effects = nodesWithEffects(graph);
   std::size_t branches = 0;
@@ -243,9 +244,9 @@ RegionResult buildRegions(Graph& graph, OriginTable& origins, int min_ops) {
     if (branches == kMaxBranches) break;
     if (!mayCompute(*branch)) continue;
     ++branches;
-    RegionBuilder(graph, *branch, effects, origins, result).build(min_ops);
+    RegionBuilder(graph, *branch, effects, left_out, origins, result).build(min_ops);
   }
-  RegionBuilder(graph, *graph.block(), effects, origins, result).build(min_ops);
+  RegionBuilder(graph, *graph.block(), effects, left_out, origins, result).build(min_ops);
   return result;
 }
 

@@ -1,6 +1,7 @@
 // Regions: maximal static parts of a graph, each replaced by one node on a TorchBind object.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,10 +20,14 @@ struct RegionResult {
   std::vector<Remark> remarks;  // nodes that stayed outside, with the reason; nodes that went inside
 };
 
+// True for nodes that stay with the interpreter though they could be lowered. May be empty: none.
+using LeftOut = std::function<bool(const torch::jit::Node*)>;
+
 // Splits `graph` (whose first input is the module) into regions and the nodes that the interpreter keeps: the top
 // level, and the branches of conditions that are not in loops, each on its own. A node of a region depends only on
 // earlier regions and earlier interpreter nodes; nothing moves across a node with side effects. Regions of fewer than
 // `min_ops` operations that compute something are not made.
-RegionResult buildRegions(torch::jit::Graph& graph, OriginTable& origins, int min_ops = 1);
+RegionResult buildRegions(torch::jit::Graph& graph, OriginTable& origins, const LeftOut& left_out = {},
+                          int min_ops = 1);
 
 }  // namespace ipex_studio

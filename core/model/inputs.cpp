@@ -143,27 +143,35 @@ InputSpec parseInputSpec(const std::string& text) {
   return spec;
 }
 
-torch::jit::IValue copyValue(const torch::jit::IValue& value) {
-  if (value.isTensor()) return value.toTensor().defined() ? value.toTensor().detach().clone() : value;
+torch::jit::IValue mapLeaves(const torch::jit::IValue& value,
+                             const std::function<torch::jit::IValue(const torch::jit::IValue&)>& change) {
   if (value.isTuple()) {
     std::vector<torch::jit::IValue> elements;
-    for (const torch::jit::IValue& element : value.toTupleRef().elements()) elements.push_back(copyValue(element));
+    for (const torch::jit::IValue& element : value.toTupleRef().elements())
+      elements.push_back(mapLeaves(element, change));
     const auto type = value.type()->expect<c10::TupleType>();
     return type->name() ? c10::ivalue::Tuple::createNamed(std::move(elements), type)
                         : c10::ivalue::Tuple::create(std::move(elements));
   }
   if (value.isList()) {
     c10::impl::GenericList list(value.type()->expectRef<c10::ListType>().getElementType());
-    for (const torch::jit::IValue& element : value.toListRef()) list.push_back(copyValue(element));
+    for (const torch::jit::IValue& element : value.toListRef()) list.push_back(mapLeaves(element, change));
     return list;
   }
   if (value.isGenericDict()) {
     const auto type = value.type()->expect<c10::DictType>();
     c10::impl::GenericDict dict(type->getKeyType(), type->getValueType());
-    for (const auto& entry : value.toGenericDict()) dict.insert(entry.key(), copyValue(entry.value()));
+    for (const auto& entry : value.toGenericDict()) dict.insert(entry.key(), mapLeaves(entry.value(), change));
     return dict;
   }
-  return value.isObject() ? value.deepcopy() : value;
+  return change(value);
+}
+
+torch::jit::IValue copyValue(const torch::jit::IValue& value) {
+  return mapLeaves(value, [](const torch::jit::IValue& leaf) -> torch::jit::IValue {
+    if (leaf.isTensor()) return leaf.toTensor().defined() ? leaf.toTensor().detach().clone() : leaf;
+    return leaf.isObject() ? leaf.deepcopy() : leaf;
+  });
 }
 
 Inputs makeInputs(const std::vector<InputSpec>& specs, std::uint64_t seed, double at) {

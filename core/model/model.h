@@ -4,6 +4,7 @@
 // once, but not one Model, nor modules that share its parameters and state.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,9 @@ InputSpec parseInputSpec(const std::string& text);
 
 using Inputs = std::vector<torch::jit::IValue>;  // arguments of forward, without self
 
+// Copies a value with its lists, tuples and dictionaries and what `change` makes of all else in it, in order.
+torch::jit::IValue mapLeaves(const torch::jit::IValue& value,
+                             const std::function<torch::jit::IValue(const torch::jit::IValue&)>& change);
 // Copies a value with own memory for every tensor. Unlike IValue::deepcopy it separates two views of one tensor (that
 // gives the first view twice), so writes through one of them no longer show in the other.
 torch::jit::IValue copyValue(const torch::jit::IValue& value);

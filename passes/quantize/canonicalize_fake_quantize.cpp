@@ -28,7 +28,7 @@ Decline rewrite(Node* node, PassContext& context, bool* changed) {
     return {reasons::kUnsupportedAttribute, "It rounds to more than 8 bits, or something else than FP32."};
   if (context.mayBeWritten(node->input(0)) || context.mayBeWritten(node->output()))
     return {reasons::kAliased, "Its result or operand may be written to."};
-  if (!context.rewriter.permit()) return {};
+  if (!context.rewriter.permit(node)) return {};
   const AffineParameters affine{*scale, static_cast<std::int64_t>(*zero_point) + shift};
   std::vector<PostOp> chain{toInteger(affine)};
   if (*low + shift > 0 || *high + shift < 255) {

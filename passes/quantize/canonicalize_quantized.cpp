@@ -138,7 +138,7 @@ Decline QuantizedReader::concatenate(Node* node) {
   const auto result = own ? constantQuantization(node->input(2), node->input(3))
                           : std::optional<AffineParameters>(*affineOf(list->input(0)));
   if (!result) return notConstantInModel("scale");
-  if (!rewriter_.permit()) return {};
+  if (!rewriter_.permit(node)) return {};
   std::vector<Value*> parts;
   for (Value* part : list->inputs()) parts.push_back(rescaled(part, *result, isWithRelu(node), node));
   Node* own_list = rewriter_.create("prim::ListConstruct", parts, node);
@@ -188,7 +188,8 @@ Decline QuantizedReader::average(Node* node) {
   if (source == nullptr) return notConstantInModel("operand's scale");
   const c10::TypePtr type = node->output()->type();
   setDtype(node->output(), at::kFloat);
-  if (!context_.options.plan_regions || !std::holds_alternative<LoweredNode>(lowerNode(node)) || !rewriter_.permit()) {
+  if (!context_.options.plan_regions || !std::holds_alternative<LoweredNode>(lowerNode(node)) ||
+      !rewriter_.permit(node)) {
     node->output()->setType(type);
     return {reasons::kUnsupportedAttribute, "It keeps PyTorch's quantized tensors."};
   }
@@ -213,7 +214,7 @@ Decline QuantizedReader::divide(Node* node) {
   const auto& uses = node->output()->uses();
   if (uses.size() != 1 || uses[0].user->kind() != c10::prim::ListUnpack)
     return {reasons::kUnsupportedAttribute, "Its list of parts is kept."};
-  if (!rewriter_.permit()) return {};
+  if (!rewriter_.permit(node)) return {};
   const AffineParameters affine = *source;
   for (Value* part : uses[0].user->outputs()) {
     setDtype(part, at::kByte);

@@ -85,7 +85,7 @@ class DequantizeFuser {
     if (!op || op->spec.kind != OpKind::kPointwise || op->spec.stringOr("result", "") != "u8" || !op->post_args.empty())
       return;
     const auto source = dequantized(op->base[0]);
-    if (!source || !rewriter_.permit()) return;
+    if (!source || !rewriter_.permit(node)) return;
     std::vector<PostOp> chain{toReal(source->affine)};
     for (const PostOp& post_op : op->spec.post_ops) appendPostOp(&chain, post_op);
     const bool same = chain.size() == 1 && std::fabs(chain[0].alpha - 1) < 1e-9 && std::fabs(chain[0].beta) < 1e-6;
@@ -111,7 +111,7 @@ class DequantizeFuser {
     if (!weights)
       return context_.missed(quantizable.node, reasons::kNotProfitable,
                              "Its weights were not rounded; the model does not compute it in INT8.");
-    if (!rewriter_.permit()) return;
+    if (!rewriter_.permit(quantizable.node)) return;
     FusedOp op;
     op.spec.kind = quantizable.op.spec.kind;
     op.spec.attributes = quantizable.op.spec.attributes;
@@ -130,7 +130,7 @@ class DequantizeFuser {
     const bool sums =
         std::any_of(quantizable.activations.begin() + static_cast<std::ptrdiff_t>(quantizable.base_count),
                     quantizable.activations.end(), [](Value* value) { return dequantized(value).has_value(); });
-    if ((!source && !sums) || !rewriter_.permit()) return;
+    if ((!source && !sums) || !rewriter_.permit(quantizable.node)) return;
     FusedOp op;
     op.spec.kind = OpKind::kPointwise;
     op.base = {source ? source->integers : quantizable.op.src[0].value};
@@ -195,7 +195,7 @@ class DequantizeFuser {
       return own && own->affine.scale == first->affine.scale && own->affine.zero_point == first->affine.zero_point;
     };
     if (!first || !std::all_of(quantizable.activations.begin(), quantizable.activations.end(), fits)) return;
-    if (!(quantizable.is_view || context_.options.plan_regions) || !rewriter_.permit()) return;
+    if (!(quantizable.is_view || context_.options.plan_regions) || !rewriter_.permit(quantizable.node)) return;
     Node* node = quantizable.node;
     for (std::size_t i = 0; i < node->inputs().size(); ++i) {
       Node* list = node->input(i)->node();

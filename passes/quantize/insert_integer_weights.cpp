@@ -102,7 +102,7 @@ bool insertIntegerWeights(torch::jit::Graph& graph, PassContext& context) {
     if (!quantizable || quantizable->op.spec.kind != OpKind::kLinear) continue;
     const Decline why = declineOf(*quantizable, context);
     if (why) context.missed(node, why);
-    if (why || !context.rewriter.permit()) continue;
+    if (why || !context.rewriter.permit(node)) continue;
     rewrite(*quantizable, context, recipe);
     changed = true;
   }

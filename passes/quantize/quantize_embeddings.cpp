@@ -43,7 +43,7 @@ class TableQuantizer {
           ops == nullptr ? Decline{std::get<LoweringDecline>(lowered).reason, std::get<LoweringDecline>(lowered).why}
                          : declineOf(node, ops->ops.front());
       if (why) context_.missed(node, why);
-      if (why || !context_.rewriter.permit()) continue;
+      if (why || !context_.rewriter.permit(node)) continue;
       rewrite(node, ops->ops.front());
       changed = true;
     }

@@ -46,19 +46,19 @@ Decline QuantizedReader::quantize(Node* node) {
   }
   const auto affine = constantQuantization(node->input(1), node->input(2));
   if (!affine) return notConstantInModel("scale");
-  if (!rewriter_.permit()) return {};
+  if (!rewriter_.permit(node)) return {};
   return chain(node, node->input(0), {}, {}, *affine);
 }
 
 Decline QuantizedReader::dequantize(Node* node) {
   if (const auto constant = constantTensor(node->input(0))) {
-    if (!rewriter_.permit()) return {};
+    if (!rewriter_.permit(node)) return {};
     finish(node, rewriter_.constant(constant->dequantize(), node), std::nullopt, "computed dequantize");
     return {};
   }
   const AffineParameters* affine = affineOf(node->input(0));
   if (affine == nullptr) return notConstantInModel("scale");
-  if (!rewriter_.permit()) return {};
+  if (!rewriter_.permit(node)) return {};
   Value* made = writePointwise(rewriter_, node->input(0), {toReal(*affine)}, {}, at::kFloat, node);
   made->setType(node->output()->type());
   finish(node, made, std::nullopt, "returns to FP32");
@@ -70,7 +70,7 @@ Decline QuantizedReader::product(Node* node, FusedOp op, const PackedParameters&
   if (source == nullptr) return notConstantInModel("operand's scale");
   const auto result = constantQuantization(node->input(2), node->input(3));
   if (!result) return notConstantInModel("scale");
-  if (!rewriter_.permit()) return {};
+  if (!rewriter_.permit(node)) return {};
   if (source->zero_point != 0) op.spec.attributes["src_zero"] = source->zero_point;
   op.base = {node->input(0), nullptr, nullptr};
   setIntegerWeights(rewriter_, {packed.integers, packed.scales, packed.bias}, source->scale, &op, node);
@@ -113,7 +113,7 @@ Decline QuantizedReader::linearDynamic(Node* node) {
   std::string why;
   const auto packed = unpackLinear(node->input(1), &why);
   if (!packed) return {reasons::kUnsupportedAttribute, why};
-  if (!rewriter_.permit()) return {};
+  if (!rewriter_.permit(node)) return {};
   FusedOp op;
   op.spec.kind = OpKind::kLinear;
   op.spec.attributes["dynamic"] = std::int64_t{1};
@@ -144,7 +144,7 @@ Decline QuantizedReader::add(Node* node) {
   if (const Decline why = binaryOperands(node, &a, &b, &result)) return why;
   const std::size_t first = startsAt(node, 0) ? 0 : 1;
   if (!startsAt(node, first)) return {reasons::kBroadcast, "Both operands are smaller than the result."};
-  if (!rewriter_.permit()) return {};
+  if (!rewriter_.permit(node)) return {};
   std::vector<PostOp> post_ops{toReal(first == 0 ? *a : *b)};
   appendSumOfIntegers(&post_ops, binaryPostOp(PostOpKind::kAdd, 0), first == 0 ? *b : *a);
   if (isWithRelu(node)) post_ops.push_back(unaryPostOp(PostOpKind::kRelu));
@@ -158,7 +158,7 @@ Decline QuantizedReader::multiply(Node* node) {
   const bool turn = !startsAt(node, 0) || (b->zero_point != 0 && a->zero_point == 0 && startsAt(node, 1));
   const std::size_t first = turn ? 1 : 0;
   if (!startsAt(node, first)) return {reasons::kBroadcast, "Both operands are smaller than the result."};
-  if (!rewriter_.permit()) return {};
+  if (!rewriter_.permit(node)) return {};
   if (turn) std::swap(a, b);
   Value* factor = node->input(1 - first);
   std::vector<PostOp> post_ops{toReal(*a)};
@@ -178,7 +178,7 @@ Decline QuantizedReader::activation(Node* node) {
   if (source == nullptr) return notConstantInModel("operand's scale");
   const auto read = readQuantizedActivation(node, *source);
   if (!read) return notConstantInModel("scale or bound");
-  if (!rewriter_.permit()) return {};
+  if (!rewriter_.permit(node)) return {};
   return wholeChain(node, node->input(0), read->post_ops, {}, read->result);
 }
 

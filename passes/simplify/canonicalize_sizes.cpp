@@ -129,7 +129,7 @@ bool canonicalizeSizes(Graph& graph, PassContext& context) {
     }
     const auto rank = static_cast<std::int64_t>(sizes->size());
     if (asks_rank) {
-      if (!rewriter.permit()) break;
+      if (!rewriter.permit(node)) continue;
       rewriter.replace({node}, node->output(), rewriter.constant(rank, node), "knows the number of dimensions");
       changed = true;
       continue;
@@ -138,7 +138,7 @@ bool canonicalizeSizes(Graph& graph, PassContext& context) {
     const bool written = std::any_of(uses.begin(), uses.end(), writes);
     bool kept = written;
     for (std::size_t u = 0; u < uses.size() && !written; ++u) {
-      if (!rewriter.permit()) return changed;
+      if (!rewriter.permit(uses[u].user)) break;
       const bool done = rewriteUser(rewriter, node, uses[u], rank);
       changed |= done;
       kept |= !done;

@@ -31,7 +31,7 @@ bool eliminateBranchResult(torch::jit::Graph& graph, PassContext& context) {
       const std::size_t earlier = firstSameResult(node, result);
       if (earlier == result || !node->output(result)->hasUses()) continue;
       if (*node->output(earlier)->type() != *node->output(result)->type()) continue;
-      if (!context.rewriter.permit()) return changed;
+      if (!context.rewriter.permit(node)) continue;
       context.rewriter.replaceAll({}, {node->output(result)}, {node->output(earlier)}, "both branches give it twice");
       changed = true;
     }

@@ -50,7 +50,7 @@ bool unpackSum(Node* unpack, PassContext& context) {
   const bool front = isFixedList(sum->input(0), context);
   if (!front && !isFixedList(sum->input(1), context)) return false;
   const auto known = sum->input(front ? 0 : 1)->node()->inputs();
-  if (known.size() > unpack->outputs().size() || !context.rewriter.permit()) return false;
+  if (known.size() > unpack->outputs().size() || !context.rewriter.permit(unpack)) return false;
   const std::size_t others = unpack->outputs().size() - known.size();
   Node* const rest = context.rewriter.create("prim::ListUnpack", {sum->input(front ? 1 : 0)}, unpack, others);
   std::vector<Value*> to(rest->outputs().begin(), rest->outputs().end());
@@ -66,15 +66,15 @@ std::vector<Value*> valuesRead(Node* node, PassContext& context) {
   Value* const list = node->input(0);
   const auto elements = list->node()->inputs();
   if (isKind(node, "prim::ListUnpack"))
-    return elements.size() == node->outputs().size() && context.rewriter.permit() ? elements.vec()
-                                                                                  : std::vector<Value*>();
+    return elements.size() == node->outputs().size() && context.rewriter.permit(node) ? elements.vec()
+                                                                                      : std::vector<Value*>();
   if (isKind(node, "aten::__getitem__")) {
     const auto index = elementIndex(node);
-    return index && context.rewriter.permit() ? std::vector<Value*>{elements[*index]} : std::vector<Value*>();
+    return index && context.rewriter.permit(node) ? std::vector<Value*>{elements[*index]} : std::vector<Value*>();
   }
   const bool sum = isListSum(node);
   if (!sum && !isKind(node, "aten::len") && !isKind(node, "aten::list")) return {};
-  if ((sum && !isFixedList(node->input(1), context)) || !context.rewriter.permit()) return {};
+  if ((sum && !isFixedList(node->input(1), context)) || !context.rewriter.permit(node)) return {};
   if (isKind(node, "aten::len")) return {context.rewriter.constant(static_cast<std::int64_t>(elements.size()), node)};
   std::vector<Value*> all = elements.vec();
   if (sum) all.insert(all.end(), node->input(1)->node()->inputs().begin(), node->input(1)->node()->inputs().end());

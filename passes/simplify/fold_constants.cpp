@@ -210,7 +210,7 @@ bool foldNode(Node* node, PassContext& context, Misses& misses) {
   at::NoGradGuard no_gradients;
   const torch::jit::Stack results = resultsOf(node);
   if (results.empty()) return false;
-  if (!context.rewriter.permit()) return false;
+  if (!context.rewriter.permit(node)) return false;
   std::vector<Value*> from;
   std::vector<Value*> to;
   for (std::size_t i = 0; i < results.size(); ++i) {

@@ -269,7 +269,7 @@ bool canonicalizeViews(Graph& graph, PassContext& context) {
       context.missed(node, why);
       continue;
     }
-    if (!context.rewriter.permit()) break;
+    if (!context.rewriter.permit(node)) continue;
     NodeWriter write(context.rewriter, node);
     Value* result = form->second.write(write, *sizes);
     if (result == nullptr) {

@@ -18,6 +18,7 @@
 #include "core/quantization/node_accuracy.h"
 #include "core/record/records_json.h"
 #include "core/torch/torch_error.h"
+#include "passes/fault_search.h"
 #include "passes/optimize.h"
 #include "passes/pipeline.h"
 #include "studio/engine/job_data.h"
@@ -196,12 +197,54 @@ MeasureOptions chosenSplit(const EngineJob& job, const JobInputs& inputs, Optimi
   return options;
 }
 
+// The verdict on the optimized model.
+struct ResultsVerdict {
+  AccuracyRecord worst;
+  std::vector<Inputs> failing;  // calls in sequence of the worst record; empty if it passes
+};
+
+ResultsVerdict judgeResults(const EngineJob& job, const Begun& begun, OptimizedModel& optimized, Channel& channel) {
+  const JobInputs& inputs = *begun.inputs;
+  const AccuracyRule rule = accuracyRule(job);
+  channel.progress("verify", 0.3);
+  ResultsVerdict verdict;
+  verdict.worst = worstAccuracy(rule, inputs, begun.references, job.reset_method, optimized.module, &verdict.failing);
+  if (!verdict.worst.pass) return verdict;
+  channel.progress("verify on other inputs", 0.35);
+  const FurtherAccuracy further = furtherAccuracy(rule, inputs, job.reset_method, optimized.module);
+  channel.log(further.tried);
+  if (further.worst.pass) return verdict;
+  return {further.worst, {further.failing}};
+}
+
+// What to leave out for results to be right. Below FP32 results may also be off because of the precision.
+nlohmann::json faultOf(const EngineJob& job, const Begun& begun, const OptimizedModel& optimized,
+                       const std::vector<Inputs>& failing, Channel& channel) {
+  if (job.optimize.precision != Precision::kFp32 || failing.empty()) return nullptr;
+  Model original = Model::load(kEngineModelPath);
+  OptimizeOptions options = job.optimize;
+  options.tuning_record = tuningRecord(optimized.tuning, false);
+  options.tune = TuneMode::kOff;  // the kernels that were chosen
+  try {
+    WrongModel wrong{original.module(), accuracyRule(job), job.reset_method, failing, options, {}};
+    wrong.make = [&](const OptimizeOptions& other, Observer& observer) {
+      return optimizeModel(original.module(), begun.inputs->example(), other, observer);
+    };
+    const auto fault = findFault(
+        wrong, [&](int tries) { channel.progress(fmt::format("search what is wrong (try {})", tries), 0.5); });
+    if (fault) return {{"leave_out", fault->leave_out}, {"text", fault->text}};
+  } catch (const Error&) {
+    // The search itself meets the fault.
+  } catch (const std::exception&) {
+  }
+  return nullptr;
+}
+
 void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& begun, OptimizedModel& optimized,
            Channel& channel) {
   const JobInputs& inputs = *begun.inputs;
   Rounds rounds(optimized.module, inputs.example(), measure, channel);
-  bool verified = false;
-  AccuracyRecord accuracy;
+  std::optional<ResultsVerdict> verdict;
   while (true) {
     const FinishRequest request = rounds.takeAll();
     RunRecord run;
@@ -215,11 +258,8 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
       channel.progress("compare operations with FP32", 0.2);
       run.node_accuracy = compareNodes(job, inputs, optimized);
     }
-    if (!verified) {
-      channel.progress("verify", 0.3);
-      accuracy = worstAccuracy(accuracyRule(job), inputs, begun.references, job.reset_method, optimized.module);
-      verified = true;
-    }
+    if (!verdict) verdict = judgeResults(job, begun, optimized, channel);
+    const AccuracyRecord& accuracy = verdict->worst;
     run.accuracy = accuracy;
     if (request.evaluate) {
       run.export_bytes = compiledBytes(optimized);
@@ -232,9 +272,12 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
     }
     if (request.export_form && accuracy.pass)
       model_bytes = writeExport(optimized, *request.export_form, request.prepared);
+    nlohmann::json fault;
+    if (request.find_fault && !accuracy.pass) fault = faultOf(job, begun, optimized, verdict->failing, channel);
     channel.send({{"type", "result"},
                   {"peak_rss_bytes", peak_rss_bytes},
                   {"model_bytes", model_bytes},
+                  {"fault", fault},
                   {"record", toJson(run)}});
     if (!request.stay) return;
   }

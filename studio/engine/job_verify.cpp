@@ -1,16 +1,53 @@
 // Compares a module with the original over all sequences of inputs.
 #include "studio/engine/job_verify.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/model/further_inputs.h"
 #include "studio/engine/jobs.h"
 
 namespace ipex_studio {
+namespace {
+
+constexpr double kFurther_s = 10;       // time that comparing on further inputs may take, if they are more than these
+constexpr std::size_t kMinFurther = 3;  // inputs
+constexpr double kRunsPerComparison = 10;  // FP32, FP64 and making and running plans for new sizes, in runs of a model
+
+// Below FP32 rounding differs from input to input, and a user judges it by the inputs that were given. The further ones
+// are there to find facts of the example that became constants, which are off by more.
+AccuracyRule furtherRule(AccuracyRule rule) {
+  constexpr double kAllowance = 4;  // on the distance of the cosine from 1
+  if (rule.precision != Precision::kFp32) rule.min_cosine = 1 - kAllowance * (1 - rule.leastCosine());
+  return rule;
+}
+
+// Inputs without more than fit into the time.
+void keepInTime(FurtherInputsSearch& search) {
+  const double each_s = 1e-9 * static_cast<double>(search.run_ns) * kRunsPerComparison;
+  const auto fit = each_s > 0 ? static_cast<std::size_t>(kFurther_s / each_s) : search.found.size();
+  search.found.resize(std::min(search.found.size(), std::max(fit, kMinFurther)));
+}
+
+std::string triedText(const FurtherInputsSearch& search) {
+  std::vector<std::string> texts;
+  for (const FurtherInputs& further : search.found) texts.push_back(further.text);
+  std::string text = texts.empty() ? "The model takes no inputs but these, as far as was tried"
+                                   : fmt::format("Results were also compared on {}", fmt::join(texts, "; "));
+  if (search.ways > 0)
+    text += fmt::format(" ({} of {} ways through branches and loops were taken)", search.ways_taken, search.ways);
+  return text + ".";
+}
+
+}  // namespace
 
 AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs,
                              const std::vector<ReferenceResults>& references, const std::string& reset_method,
-                             torch::jit::Module& candidate) {
+                             torch::jit::Module& candidate, std::vector<Inputs>* failing) {
   const auto sequences = inputs.verificationSequences(!reset_method.empty());
   std::optional<Model> original;
   if (references.size() != sequences.size()) original = Model::load(kEngineModelPath);
@@ -23,12 +60,38 @@ AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs,
       if (record.output != -1) continue;
       if (first || (worst.pass && !record.pass) || (worst.pass == record.pass && record.max_rel > worst.max_rel)) {
         worst = record;
+        if (failing != nullptr && !record.pass) *failing = sequences[s];
       }
       first = false;
     }
   }
   IPEX_CHECK(!first, "verifyModule compared nothing");
   return worst;
+}
+
+FurtherAccuracy furtherAccuracy(const AccuracyRule& rule, const JobInputs& inputs, const std::string& reset_method,
+                                torch::jit::Module& candidate) {
+  Model original = Model::load(kEngineModelPath);
+  FurtherInputsSearch search = findFurtherInputs(original.module(), inputs.example());
+  keepInTime(search);
+  FurtherAccuracy accuracy;
+  accuracy.tried = triedText(search);
+  for (const FurtherInputs& further : search.found) {
+    const ReferenceResults reference = referenceResults(original.module(), {further.inputs}, reset_method);
+    AccuracyRecord record;
+    try {
+      record = verifyModule(reference, candidate, {further.inputs}, reset_method, furtherRule(rule)).front();
+    } catch (const Error& problem) {
+      record.pass = false;
+      record.text = fmt::format("the model takes these inputs and the optimized one fails: {}", problem.what());
+    }
+    if (record.pass) continue;
+    record.text = fmt::format("with {}: {}", further.text, record.text);
+    accuracy.worst = std::move(record);
+    accuracy.failing = further.inputs;
+    break;
+  }
+  return accuracy;
 }
 
 }  // namespace ipex_studio

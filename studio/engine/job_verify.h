@@ -11,9 +11,20 @@ namespace ipex_studio {
 
 // The worst record over all sequences of calls that the inputs stand for. `references`: results of each sequence;
 // without them they are computed on an original that is loaded afresh, so that state and memory of the model that is
-// timed stay as they are. Throws what running throws.
+// timed stay as they are. `failing` (may be null) gets the calls of that record if it does not pass. Throws what
+// running throws.
 AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs,
                              const std::vector<ReferenceResults>& references, const std::string& reset_method,
-                             torch::jit::Module& candidate);
+                             torch::jit::Module& candidate, std::vector<Inputs>* failing = nullptr);
+
+// What comparing on inputs beside the example's (core/model/further_inputs.h) gave.
+struct FurtherAccuracy {
+  AccuracyRecord worst;  // passes if nothing was found to compare on
+  std::string tried;     // what was tried, as a sentence
+  Inputs failing;        // inputs of the worst record; empty if it passes
+};
+// An input on which only `candidate` fails is a difference, too. Throws what verifyModule throws.
+FurtherAccuracy furtherAccuracy(const AccuracyRule& rule, const JobInputs& inputs, const std::string& reset_method,
+                                torch::jit::Module& candidate);
 
 }  // namespace ipex_studio

@@ -267,7 +267,26 @@ void ModelJob::loadBeside() {
   }
 }
 
+bool ModelJob::startOver() {
+  constexpr std::size_t kMaxLeftOut = 3;
+  if (accurate_ || leave_out_.empty() || left_out_.size() == kMaxLeftOut) return false;
+  const std::string text =
+      fmt::format("It made results wrong ({}) and is left out: {}.", job_.runs.back().accuracy.text, fault_);
+  events_.onLog(fmt::format("Results were wrong ({}) because of {}. The job starts over with --disable {}, which makes "
+                            "them right.",
+                            job_.runs.back().accuracy.text, fault_, leave_out_),
+                true);
+  left_out_.push_back({leave_out_.substr(0, leave_out_.find('#')), RemarkKind::kMissed, "wrong-results", text, {}});
+  request_.optimize.disabled_passes.push_back(std::exchange(leave_out_, ""));
+  accurate_ = true;
+  job_ = JobRecord();
+  optimized_.reset();
+  prepare(nullptr);
+  return true;
+}
+
 void ModelJob::measure() {
+  const bool with_baseline = baseline_ != nullptr;
   loadBeside();
   std::vector<Side*> sides{optimized_.get()};
   for (const auto& other : others_) sides.push_back(other.get());
@@ -293,9 +312,18 @@ void ModelJob::measure() {
     finish(*side, profile_iterations);
     job_.runs.back() = side->run;
   }
+  const bool alone = before_ == nullptr;
   baseline_.reset();
   before_.reset();
   others_.clear();
+  if (alone && startOver()) {
+    if (with_baseline) baseline_ = startEngine("baseline");
+    startOthers();
+    optimize();
+    measure();
+    return;
+  }
+  job_.remarks.insert(job_.remarks.end(), left_out_.begin(), left_out_.end());
   events_.onRecord(job_);
 }
 
@@ -304,6 +332,12 @@ void ModelJob::verify() {
   optimized_->progress_end = 1;
   finish(*optimized_, 0);
   job_.runs.push_back(optimized_->run);
+  if (startOver()) {
+    optimize();
+    verify();
+    return;
+  }
+  job_.remarks.insert(job_.remarks.end(), left_out_.begin(), left_out_.end());
   events_.onRecord(job_);
 }
 
@@ -324,6 +358,7 @@ void ModelJob::finish(Side& side, int profile_iterations, bool evaluate) {
   request.profile_iterations = profile_iterations;
   request.evaluate = evaluate && (!request_.data.path.empty() || !request_.also.empty());
   request.stay = &side == optimized_.get();
+  request.find_fault = &side == optimized_.get() && !before_;
   const json result = answerTo(side, request);
   side.run.peak_rss_bytes = messageInteger(result, "peak_rss_bytes", 0, std::numeric_limits<std::int64_t>::max());
   RunRecord profiled = recordFromJson<RunRecord>(recordOf(result));
@@ -341,6 +376,10 @@ void ModelJob::finish(Side& side, int profile_iterations, bool evaluate) {
   if (&side != optimized_.get()) return;
   side.run.accuracy = std::move(profiled.accuracy);
   accurate_ = side.run.accuracy.pass;
+  if (const auto fault = result.find("fault"); fault != result.end() && fault->is_object()) {
+    leave_out_ = messageText(*fault, "leave_out", 1000);
+    fault_ = messageText(*fault, "text", 2000);
+  }
   // A result that passes by the user's own rule (--min-cosine) is reported each time.
   const bool own_rule = accurate_ && request_.optimize.min_cosine > 0 && side.run.precision != "fp32";
   if (own_rule) events_.onLog(fmt::format("Results pass: {}.", side.run.accuracy.text), false);
@@ -348,11 +387,18 @@ void ModelJob::finish(Side& side, int profile_iterations, bool evaluate) {
 
 std::string ModelJob::accuracySentence() const {
   if (accurate_ || job_.runs.empty()) return "";
+  const std::string& text = job_.runs.back().accuracy.text;
+  if (job_.runs.back().precision == "fp32") {
+    return fmt::format(
+        "The optimized model is not accurate enough ({}), and leaving out no single rewrite or kernel mends it; "
+        "nothing "
+        "was exported. --limit N or --disable PASS help to find what causes it.",
+        text);
+  }
   return fmt::format(
-      "The optimized model is not accurate enough ({}); nothing was exported. --limit N or --disable PASS "
-      "help to find the rewrite that causes it{}.",
-      job_.runs.back().accuracy.text,
-      job_.runs.back().precision == "fp32" ? "" : "; --min-cosine X lets results pass that you have judged yourself");
+      "The optimized model is not accurate enough ({}); nothing was exported. --limit N or --disable PASS help to find "
+      "the rewrite that causes it; --min-cosine X lets results pass that you have judged yourself.",
+      text);
 }
 
 void ModelJob::exportTo(const std::string& path, ExportForm form, bool prepared) {

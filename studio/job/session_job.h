@@ -83,9 +83,10 @@ class ModelJob {
 
   // Rewrites and plans the model and runs it once. `only_rewrite`: stops after the passes.
   void optimize(bool only_rewrite = false);
-  // Times all engines interleaved, then measures single steps and accuracy.
+  // Times all engines interleaved, then measures single steps and accuracy. If results in FP32 are wrong, and leaving
+  // out one rewrite, pass or planned operation makes them right, the job starts over without it, with a warning.
   void measure();
-  // Compares results instead of measure().
+  // Compares results instead of measure(), and starts over as that does.
   void verify();
   // Adds the findings of a search to the record.
   void addSearch(std::vector<SensitivityRecord> sensitivities, std::vector<TradeoffRecord> tradeoffs);
@@ -115,6 +116,8 @@ class ModelJob {
   void load(Side& side, bool only_rewrite);
   void takeTurn(Side& side, int index, double seconds, std::int64_t iterations);
   void finish(Side& side, int profile_iterations, bool evaluate = true);
+  // Starts over without what made the results wrong; false if nothing is known or too much was left out already.
+  bool startOver();
   // Sends the request and waits for its result.
   nlohmann::json answerTo(Side& side, const FinishRequest& request);
   // Waits for the next message of this type; messages of other types are absorbed.
@@ -139,7 +142,10 @@ class ModelJob {
   std::vector<std::unique_ptr<Side>> others_;  // engines of JobRequest::also
   std::unique_ptr<Side> optimized_;
   bool accurate_ = true;
-  std::size_t disturbed_ = 0;  // number of samples taken while the window was drawn
+  // What to leave out for the results to be right, and what it does wrong; empty: not known.
+  std::string leave_out_, fault_;
+  std::vector<Remark> left_out_;  // faults that the job started over without
+  std::size_t disturbed_ = 0;     // number of samples taken while the window was drawn
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };
 

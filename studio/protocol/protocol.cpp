@@ -198,6 +198,7 @@ json toJson(const FinishRequest& request) {
           {"export_form", request.export_form ? enumName(*request.export_form) : ""},
           {"prepared", request.prepared},
           {"evaluate", request.evaluate},
+          {"find_fault", request.find_fault},
           {"stay", request.stay}};
 }
 
@@ -209,6 +210,7 @@ FinishRequest finishRequestFromJson(const json& source) {
   if (!form.empty() && !request.export_form) malformed("the export form is unknown");
   request.prepared = messageBool(source, "prepared");
   request.evaluate = messageBool(source, "evaluate");
+  request.find_fault = messageBool(source, "find_fault");
   request.stay = messageBool(source, "stay");
   return request;
 }

@@ -43,6 +43,21 @@ void adviseOnAccuracy(const JobIndex& index, std::vector<Advice>* advice) {
       {Advice::Tone::kWarning, "Results differ from the original: " + text, "Show log", {}, "log", {}, "", ""});
 }
 
+// Names what a job left out because it made results wrong.
+void adviseOnFaults(const JobRecord& job, std::vector<Advice>* advice) {
+  for (const Remark& remark : job.remarks) {
+    if (remark.reason != "wrong-results") continue;
+    advice->push_back({Advice::Tone::kWarning,
+                       fmt::format("{} was left out: {}", displayText(remark.pass, 48), displayText(remark.text, 400)),
+                       "Show",
+                       {},
+                       "remarks",
+                       {},
+                       "",
+                       ""});
+  }
+}
+
 // Warns if other work ran meanwhile, which makes all figures less certain.
 void adviseOnNoise(const JobIndex& index, std::vector<Advice>* advice) {
   const TimeStatistics& latency = index.optimized.latency;
@@ -242,7 +257,8 @@ struct Declines {
 void adviseOnDeclines(const JobRecord& job, std::vector<Advice>* advice) {
   std::map<std::pair<std::string, std::string>, Declines> groups;
   for (const Remark& remark : job.remarks) {
-    if (remark.kind != RemarkKind::kMissed || remark.reason == "decided-by-hand") continue;
+    const bool said_above = remark.reason == "decided-by-hand" || remark.reason == "wrong-results";
+    if (remark.kind != RemarkKind::kMissed || said_above) continue;
     Declines& group = groups[{remark.pass, remark.reason}];
     if (group.count++ == 0) group.first = &remark;
   }
@@ -304,6 +320,7 @@ void adviseOnUnattributed(const JobIndex& index, std::vector<Advice>* advice) {
 std::vector<Advice> makeAdvice(const JobRecord& job, const JobIndex& index) {
   std::vector<Advice> advice;
   adviseOnAccuracy(index, &advice);
+  adviseOnFaults(job, &advice);
   adviseOnNoise(index, &advice);
   adviseOnInterpreter(index, &advice);
   adviseOnConversions(index, &advice);

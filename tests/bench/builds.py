@@ -31,6 +31,7 @@ def arguments():
     parser.add_argument("--duration", default="1.5", help="seconds measured per process")
     parser.add_argument("--tune", default="off", help="off makes plans that do not depend on measurements")
     parser.add_argument("--recipe", default="dynamic", help="for int8")
+    parser.add_argument("--input", action="append", default=[], metavar="SPEC", help="as ipex-studio takes it")
     parser.add_argument("--renamed", action="append", default=[], metavar="OLD=NEW")
     return parser.parse_args()
 
@@ -43,6 +44,8 @@ def bench(build, model, precision, database, options):
                options.tune, "--threads", options.threads, "--duration", options.duration, "--warmup", "0.3"]
     if precision == "int8":
         command += ["--recipe", options.recipe]
+    for spec in options.input:
+        command += ["--input", spec]
     done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                           check=False)
     if done.returncode not in (0, 4):
