@@ -73,6 +73,7 @@
   KERNEL_ON(kUpsample, Upconverted, "upsample_simd")                                                             \
   KERNEL(kGather, GatherCopy)                                                                                    \
   KERNEL(kGatherElements, GatherElementsCopy)                                                                    \
+  KERNEL(kScatterElements, ScatterAddSimd)                                                                       \
   KERNEL(kScatterElements, ScatterElementsCopy)                                                                  \
   KERNEL(kMaxMin, MaxMinSimd)                                                                                    \
   KERNEL(kMaxMin, MaxMinIntegers)                                                                                \
