@@ -60,6 +60,14 @@ ElementWalk elementWalk(const TensorDesc& large, const TensorDesc& given, const 
   return walk;
 }
 
+bool isOneValue(const TensorDesc& desc) {
+  if (desc.block != 0 || desc.dims.count() < 2) return false;
+  for (int axis = 0; axis < desc.dims.rank; ++axis) {
+    if (desc.dims[axis] > 1 && desc.strides[axis] != 0) return false;
+  }
+  return true;
+}
+
 WalkSplit splitWalk(const ElementWalk& walk, std::int64_t threads) {
   WalkSplit split{-1, (walk.run + kRunPiece - 1) / kRunPiece};
   for (int loop = walk.last(); loop >= 0; --loop) {

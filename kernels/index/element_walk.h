@@ -26,6 +26,20 @@ struct ElementWalk {
 // `index`: of the rank of the others, or of one dimension, which is then along the axis and the same for all others.
 ElementWalk elementWalk(const TensorDesc& large, const TensorDesc& index, const TensorDesc& small, int axis);
 
+// True if all elements lie in one place, as those of an expanded scalar do. Scattering begins from that value then, and
+// nobody has to write it out.
+bool isOneValue(const TensorDesc& desc);
+
+// Writes what scattering begins from, unless it is there already.
+template <typename Value>
+void writeBase(const TensorDesc& desc, const Value* base, Value* to) {
+  if (isOneValue(desc)) {
+    std::fill_n(to, desc.dims.count(), *base);
+  } else if (base != to) {
+    std::copy_n(base, desc.dims.count(), to);
+  }
+}
+
 // How threads share a walk that writes to the large tensor: each takes a part of a loop along which no two turns write
 // the same element, or of the runs.
 struct WalkSplit {

@@ -160,7 +160,7 @@ class ElementsOp final : public PreparedOp {
 
   template <class Index, class Value>
   void scatter(ExecState* state, const Index* index, const Value* base, const Value* updates, Value* out) const {
-    if (base != out) std::memcpy(out, base, dst[0].bytes());
+    writeBase(src[0], base, out);
     // Each thread writes in order where it alone writes, as places may be equal.
     parallelFor(split.size, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
       WalkOffsets start;
@@ -199,10 +199,14 @@ class ElementsCopy final : public Kernel {
     const TensorDesc &large = scatters_ ? op->dst[0] : op->src[0], &small = scatters_ ? op->src[2] : op->dst[0];
     op->walk = elementWalk(large, op->src[1], small, axis);
     op->threads = args.target.threads;
-    const std::int64_t each = 4 + op->walk.run / 8;
+    const std::int64_t each = 2 + op->walk.run / 8;
     op->grain = grainFor(each);
     if (!scatters_) return op;
-    if (args.src_dies[0]) op->in_place_src = 0;
+    if (isOneValue(args.src[0])) {
+      op->src[0] = args.src[0];
+    } else if (args.src_dies[0]) {
+      op->in_place_src = 0;
+    }
     op->split = splitWalk(op->walk, args.target.threads);
     op->grain = grainFor(each * op->walk.dims.count() / std::max<std::int64_t>(1, op->split.size));
     return op;

@@ -25,28 +25,47 @@ HWY_INLINE void addRow(float* to, const float* from, std::int64_t count) {
   for (; i < count; ++i) to[i] += from[i];
 }
 
-// False if an index was out of range.
-template <class Index>
-bool addLine(const ElementWalk& walk, const Index* index, float* to, const float* from, std::int64_t count) {
+// Single elements; false if an index was out of range. kDense: index and updates lie side by side, and so do the places
+// along the axis, all of one line.
+template <bool kDense, class Index>
+bool addElements(const ElementWalk& walk, const Index* index, float* to, const float* from, std::int64_t count) {
   const int last = walk.last();
-  const std::int64_t index_step = walk.index[last], to_step = walk.large[last], from_step = walk.small[last],
-                     axis_stride = walk.axis_stride, run = walk.run;
+  const std::int64_t index_step = kDense ? 1 : walk.index[last], to_step = kDense ? 0 : walk.large[last],
+                     from_step = kDense ? 1 : walk.small[last], axis_stride = kDense ? 1 : walk.axis_stride;
   const auto rows = static_cast<std::uint64_t>(walk.rows);
   bool valid = true;
   for (std::int64_t i = 0; i < count; ++i) {
     const auto row = static_cast<std::uint64_t>(static_cast<std::int64_t>(index[i * index_step]));
-    if (row >= rows) {
-      valid = false;
-      continue;
-    }
-    float* const place = to + i * to_step + static_cast<std::int64_t>(row) * axis_stride;
-    if (run == 1) {
-      *place += from[i * from_step];
+    if (row < rows) {
+      to[i * to_step + static_cast<std::int64_t>(row) * axis_stride] += from[i * from_step];
     } else {
-      addRow(place, from + i * from_step, run);
+      valid = false;
     }
   }
   return valid;
+}
+
+template <class Index>
+bool addRows(const ElementWalk& walk, const Index* index, float* to, const float* from, std::int64_t count) {
+  const int last = walk.last();
+  bool valid = true;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto row = static_cast<std::int64_t>(index[i * walk.index[last]]);
+    if (row >= 0 && row < walk.rows) {
+      addRow(to + i * walk.large[last] + row * walk.axis_stride, from + i * walk.small[last], walk.run);
+    } else {
+      valid = false;
+    }
+  }
+  return valid;
+}
+
+template <class Index>
+bool addLine(const ElementWalk& walk, const Index* index, float* to, const float* from, std::int64_t count) {
+  if (walk.run > 1) return addRows(walk, index, to, from, count);
+  const int last = walk.last();
+  const bool dense = walk.index[last] == 1 && walk.small[last] == 1 && walk.large[last] == 0 && walk.axis_stride == 1;
+  return dense ? addElements<true>(walk, index, to, from, count) : addElements<false>(walk, index, to, from, count);
 }
 
 bool addLine32(const ElementWalk& walk, const void* index, std::int64_t at, float* to, const float* from,
@@ -65,7 +84,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/op/kernel.h"
 #include "kernels/common/index_rows.h"
@@ -93,7 +111,7 @@ class ScatterAddOp final : public PreparedOp {
   void execute(ExecState* state, const void* const* from, void* const* to, void*) const override {
     const auto* const updates = static_cast<const float*>(from[2]);
     auto* const out = static_cast<float*>(to[0]);
-    if (from[0] != out) std::memcpy(out, from[0], dst[0].bytes());
+    writeBase(src[0], static_cast<const float*>(from[0]), out);
     parallelFor(split.size, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
       WalkOffsets start;
       const ElementWalk part = partOfWalk(walk, split, begin, end, &start);
@@ -126,7 +144,11 @@ class ScatterAddSimd final : public Kernel {
     if (args.src[1].block == 0) op->src[1] = args.src[1];
     op->dst = {contiguousDesc(args.dst[0].dtype, args.dst[0].dims)};
     op->packed.assign(args.src.size(), false);
-    if (args.src_dies[0]) op->in_place_src = 0;
+    if (isOneValue(args.src[0])) {
+      op->src[0] = args.src[0];
+    } else if (args.src_dies[0]) {
+      op->in_place_src = 0;
+    }
     op->walk = elementWalk(op->dst[0], op->src[1], op->src[2], linesAlong(args.spec, args.src[0].dims).axis);
     op->split = splitWalk(op->walk, args.target.threads);
     op->add_line = args.src[1].dtype == DType::kS32 ? IPEX_SELECT_TARGET(addLine32, args.target.isa)

@@ -191,5 +191,36 @@ TEST(RandomIndex, ExpandedIndices) {
   }
 }
 
+// Sums that begin from an expanded scalar, which nobody writes out.
+TEST(RandomIndex, SumsBeginFromAnExpandedScalar) {
+  TensorDesc base = contiguousDesc(DType::kF32, {5, 3});
+  base.strides = Dims{0, 0};
+  for (const char* spec : {"scatter_elements{axis=0,reduction=add}", "scatter_elements{axis=0}"}) {
+    PrepareArgs args;
+    args.spec = parseOpSpec(spec);
+    args.src = {base, contiguousDesc(DType::kS64, {2}), contiguousDesc(DType::kF32, {2, 3})};
+    args.constant.assign(3, nullptr);
+    args.src_dies = {true, false, false};
+    args.dst = {contiguousDesc(DType::kF32, base.dims)};
+    std::unique_ptr<PreparedOp> op;
+    std::string reason;
+    for (const Kernel* kernel : kernels().candidates(args.spec.kind, DeviceKind::kCpu)) {
+      if (!op && kernel->supports(args).ok) op = kernel->prepare(args, &reason);
+    }
+    ASSERT_TRUE(op);
+    EXPECT_EQ(op->src[0].strides, base.strides) << "the scalar is written out";
+    EXPECT_EQ(op->in_place_src, -1);
+    const float scalar = 10, updates[] = {1, 2, 3, 4, 5, 6};
+    const std::int64_t ids[] = {4, 1};
+    std::vector<float> result(15);
+    const void* const from[] = {&scalar, ids, updates};
+    void* const to[] = {result.data()};
+    op->execute(op->newState().get(), from, to, nullptr);
+    const float more = args.spec.stringOr("reduction", "").empty() ? 0 : 10;
+    EXPECT_EQ(result, (std::vector<float>{10, 10, 10, 4 + more, 5 + more, 6 + more, 10, 10, 10, 10, 10, 10, 1 + more,
+                                          2 + more, 3 + more}));
+  }
+}
+
 }  // namespace
 }  // namespace ipex_studio::kernel_test
