@@ -29,13 +29,14 @@ namespace {
 // name_ has the same arguments as name and differs only in where the result goes; zero_ is a fill.
 const std::unordered_set<std::string>& plainOperators() {
   static const std::unordered_set<std::string> names = {
-      "abs_",         "acos_",      "add_",       "addcdiv_",    "addcmul_",    "asin_",  "atan_",  "ceil_",
-      "celu_",        "clamp_",     "clamp_max_", "clamp_min_",  "clip_",       "cos_",   "cosh_",  "div_",
-      "elu_",         "erf_",       "erfc_",      "exp_",        "expm1_",      "fill_",  "floor_", "gelu_",
-      "hardsigmoid_", "hardswish_", "hardtanh_",  "leaky_relu_", "log_",        "log1p_", "log2_",  "masked_fill_",
-      "mish_",        "mul_",       "neg_",       "pow_",        "reciprocal_", "relu_",  "relu6_", "round_",
-      "rsqrt_",       "selu_",      "sigmoid_",   "silu_",       "sin_",        "sinh_",  "sqrt_",  "square_",
-      "sub_",         "tan_",       "tanh_",      "threshold_",  "trunc_",      "zero_"};
+      "abs_",         "acos_",      "add_",       "addcdiv_",     "addcmul_",    "asin_",       "atan_",      "ceil_",
+      "celu_",        "clamp_",     "clamp_max_", "clamp_min_",   "clip_",       "cos_",        "cosh_",      "div_",
+      "elu_",         "erf_",       "erfc_",      "exp_",         "expm1_",      "fill_",       "floor_",     "gelu_",
+      "hardsigmoid_", "hardswish_", "hardtanh_",  "index_add_",   "leaky_relu_", "log_",        "log1p_",     "log2_",
+      "masked_fill_", "mish_",      "mul_",       "neg_",         "pow_",        "reciprocal_", "relu_",      "relu6_",
+      "round_",       "rsqrt_",     "scatter_",   "scatter_add_", "selu_",       "sigmoid_",    "silu_",      "sin_",
+      "sinh_",        "sqrt_",      "square_",    "sub_",         "tan_",        "tanh_",       "threshold_", "trunc_",
+      "zero_"};
   return names;
 }
 
@@ -67,9 +68,18 @@ bool keepsDtype(const Node* node) {
   return true;
 }
 
+// True for sums of what is scattered, which plans do not know: out of place they would cost a copy and win nothing.
+bool reducesWhatItScatters(const Node* node) {
+  static const auto kScatter = c10::Symbol::fromQualString("aten::scatter_");
+  return node->kind() == kScatter && node->inputs().size() > 4;
+}
+
 Decline declineInplace(const Node* node) {
   const std::string name = node->kind().toUnqualString();
   const Value* written = node->input(0);
+  if (reducesWhatItScatters(node)) {
+    return {reasons::kUnsupportedOperator, name + " sums or multiplies what it scatters, which stays in place."};
+  }
   if (plainOperators().count(name) == 0 || node->outputs().size() != 1) {
     return {reasons::kUnsupportedOperator, name + " writes into a tensor in a way that has no out-of-place form here."};
   }
