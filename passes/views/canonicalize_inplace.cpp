@@ -7,7 +7,7 @@
 // one; nothing moves.
 // Declines: value-may-be-aliased-or-written (inputs, constants, views, lists), control-flow, mixed-dtype (the in-place
 // form keeps the dtype, the other may widen it), unsupported-operator (copy_ of wholes, index_put_ and others that
-// write parts), not-profitable (very many writes into slices of one tensor).
+// write parts), not-profitable (very many writes into slices of one tensor, scatters that stay with the interpreter).
 // Runs after eliminate-dropout and before all other canonicalizing passes. Numerics: none changed.
 #include <algorithm>
 #include <unordered_set>
@@ -68,17 +68,19 @@ bool keepsDtype(const Node* node) {
   return true;
 }
 
-// True for sums of what is scattered, which plans do not know: out of place they would cost a copy and win nothing.
-bool reducesWhatItScatters(const Node* node) {
-  static const auto kScatter = c10::Symbol::fromQualString("aten::scatter_");
-  return node->kind() == kScatter && node->inputs().size() > 4;
+// True for a scatter that plans do not know: out of place it would cost a copy and win nothing.
+bool scattersUnplanned(const Node* node) {
+  const std::string name = node->kind().toUnqualString();
+  if (name == "scatter_") return node->inputs().size() > 4;  // with a reduction
+  return (name == "scatter_add_" || name == "index_add_") && knownDtype(node->input(0)) != at::kFloat;
 }
 
 Decline declineInplace(const Node* node) {
   const std::string name = node->kind().toUnqualString();
   const Value* written = node->input(0);
-  if (reducesWhatItScatters(node)) {
-    return {reasons::kUnsupportedOperator, name + " sums or multiplies what it scatters, which stays in place."};
+  if (scattersUnplanned(node)) {
+    return {reasons::kNotProfitable,
+            name + " in this form stays with the interpreter, where it needs no copy in place."};
   }
   if (plainOperators().count(name) == 0 || node->outputs().size() != 1) {
     return {reasons::kUnsupportedOperator, name + " writes into a tensor in a way that has no out-of-place form here."};
