@@ -9,11 +9,11 @@
 #include <torch/csrc/jit/passes/shape_analysis.h>
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <sstream>
 
 #include "core/base/clock.h"
-#include "core/base/error.h"
 #include "core/graph/graph_index.h"
 #include "core/graph/pass.h"
 #include "core/graph/pipeline.h"
@@ -60,11 +60,11 @@ std::vector<RegionCall> regionCalls(Graph& graph, std::size_t regions) {
   return calls;
 }
 
-// True if a run leaves something behind for the next one, or may.
+// True if a run leaves something behind for the next one, or may, or says something to the user.
 bool keepsState(Graph& graph) {
   const c10::ClassTypePtr region = regionType();
   for (const Node* node : allNodes(graph)) {
-    if (node->kind() == c10::prim::SetAttr) return true;
+    if (node->kind() == c10::prim::SetAttr || node->kind() == c10::prim::Print) return true;
     if (node->kind() == c10::prim::GetAttr && node->output()->type() != region) return true;
   }
   return false;
@@ -162,10 +162,15 @@ class RegionJudge {
     });
     runner_ = &runner;
     const torch::NoGradGuard no_grad;
+    Inputs own;  // the model may write to its inputs
+    for (const IValue& input : example_) own.push_back(copyValue(input));
     try {
-      runner.run(graphArguments(model_.module, example_));
+      runner.run(graphArguments(model_.module, own));
     } catch (const Finished&) {
-    } catch (const Error&) {  // a node that cannot run on its own; the regions behind it stay
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception&) {
+      // A node cannot run on its own, and the regions behind it stay; or the model fails, as its first run will say.
     }
     runner_ = nullptr;
   }
