@@ -26,8 +26,8 @@ struct ReduceJob {
   bool inner_reduced = false;
   std::int64_t piece_width = 1, pieces = 1;
   float factor = 1;  // of the result: 1/count for a mean
-  // Of the innermost kept loop where the runs that are reduced are short; runs_beside is 0 elsewhere.
-  std::int64_t runs_beside = 0, run_x_step = 0, run_y_step = 0;
+  // Of the innermost kept loop where the innermost loop is reduced.
+  std::int64_t runs_beside = 1, run_x_step = 0, run_y_step = 0;
 };
 
 }  // namespace ipex_studio

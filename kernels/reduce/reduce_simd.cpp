@@ -82,6 +82,8 @@ float reduceRun(const float* x, std::int64_t count) {
 // vectors of runs and are done.
 template <class Op>
 std::int64_t reduceShortRuns(const ReduceJob& job, const float* x, float* y, std::int64_t count) {
+  constexpr std::int64_t kFarthest = 1 << 24;  // elements, so that distances within a vector fit 32 bits
+  if (job.run_x_step > kFarthest) return 0;
   const F32 d;
   const hn::RebindToSigned<F32> di;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -166,37 +168,51 @@ void reduceRows(const float* x, std::int64_t rows, std::int64_t stride, std::int
   }
 }
 
+// Reduces runs one after the other, `count` of them.
+template <class Op>
+void reduceLongRuns(const ReduceJob& job, const float* x, float* y, std::int64_t count) {
+  for (std::int64_t run = 0; run < count; ++run) {
+    float total = Op::start();
+    for (std::int64_t p = 0; p < job.outer_positions; ++p) {
+      const float* at = x + run * job.run_x_step + job.reduced.offset(0, p, job.reduced.loops());
+      for (std::int64_t r = 0; r < job.rows; ++r)
+        total = Op::joinOne(total, reduceRun<Op>(at + r * job.row_stride, job.inner));
+    }
+    y[run * job.run_y_step] = total * job.factor;
+  }
+}
+
+// Computes kept positions [begin, end), each of which is a run.
+template <class Op>
+void reduceRuns(const ReduceJob& job, const float* x, float* y, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t item = begin; item < end;) {
+    const std::int64_t count = std::min(end - item, job.runs_beside - item % job.runs_beside);
+    const float* const from = x + job.kept.offset(0, item, job.kept.loops());
+    float* const to = y + job.kept.offset(1, item, job.kept.loops());
+    const std::int64_t done = job.inner <= kReduceShort ? reduceShortRuns<Op>(job, from, to, count) : 0;
+    reduceLongRuns<Op>(job, from + done * job.run_x_step, to + done * job.run_y_step, count - done);
+    item += count;
+  }
+}
+
 template <class Op>
 void reduceItems(const ReduceJob& job, const float* x, float* y, std::int64_t begin, std::int64_t end) {
+  if (job.inner_reduced) return reduceRuns<Op>(job, x, y, begin, end);
   for (std::int64_t item = begin; item < end; ++item) {
-    if (job.runs_beside > 0) {
-      const float* const runs = x + job.kept.offset(0, item, job.kept.loops());
-      const std::int64_t done = reduceShortRuns<Op>(job, runs, y + job.kept.offset(1, item, job.kept.loops()),
-                                                    std::min(end - item, job.runs_beside - item % job.runs_beside));
-      if (done > 0) {
-        item += done - 1;
-        continue;
-      }
-    }
     const std::int64_t outer = item / job.pieces, piece = item % job.pieces;
     const std::int64_t first = piece * job.piece_width, width = std::min(job.piece_width, job.inner - first);
     const float* from = x + job.kept.offset(0, outer, job.kept.loops()) + first;
-    float* to = y + job.kept.offset(1, outer, job.kept.loops()) + (job.inner_reduced ? 0 : first);
-    const std::int64_t values = job.inner_reduced ? 1 : width;
-    std::fill(to, to + values, Op::start());
+    float* to = y + job.kept.offset(1, outer, job.kept.loops()) + first;
+    std::fill(to, to + width, Op::start());
     for (std::int64_t p = 0; p < job.outer_positions; ++p) {
       const float* at = from + job.reduced.offset(0, p, job.reduced.loops());
-      if (job.inner_reduced) {
-        for (std::int64_t r = 0; r < job.rows; ++r) {
-          *to = Op::joinOne(*to, reduceRun<Op>(at + r * job.row_stride, job.inner));
-        }
-      } else if (width > kReduceNarrow) {
+      if (width > kReduceNarrow) {
         reduceWideRows<Op>(at, job.rows, job.row_stride, width, to);
       } else {
         reduceRows<Op>(at, job.rows, job.row_stride, width, to);
       }
     }
-    for (std::int64_t i = 0; i < values; ++i) to[i] *= job.factor;
+    for (std::int64_t i = 0; i < width; ++i) to[i] *= job.factor;
   }
 }
 
@@ -268,12 +284,10 @@ void planLoops(const LoopNest& nest, std::int64_t threads, ReduceJob* job) {
     job->row_stride = nest.stride[0][row_loop];
   }
   job->outer_positions = job->reduced.count();
-  if (job->inner_reduced && job->inner <= kReduceShort && job->kept.loops() > 0) {
+  if (job->inner_reduced && job->kept.loops() > 0) {
     job->runs_beside = job->kept.size.back();
     job->run_x_step = job->kept.stride[0].back();
     job->run_y_step = job->kept.stride[1].back();
-    constexpr std::int64_t kFarthest = 1 << 24;  // elements, so that distances within a vector fit 32 bits
-    if (job->run_x_step > kFarthest) job->runs_beside = 0;
   }
   // If there are fewer outer items than threads, long rows of kept values are shared in pieces.
   if (!job->inner_reduced && job->kept.count() < threads) {
