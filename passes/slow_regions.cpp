@@ -238,7 +238,7 @@ void renumber(torch::jit::Module& module, const std::vector<RegionCall>& calls, 
 void restoreTypes(Graph& graph, const ValueTypes& types) {
   for (const Node* node : allNodes(graph)) {
     for (const Value* output : node->outputs()) {
-      const auto known = types.find(output);
+      const auto known = types.find(output->unique());
       if (known != types.end()) const_cast<Value*>(output)->setType(known->second);
     }
   }
@@ -251,7 +251,7 @@ std::string milliseconds(std::int64_t ns) { return fmt::format("{:.3g} ms", stat
 ValueTypes typesOf(Graph& graph) {
   ValueTypes types;
   for (const Node* node : allNodes(graph)) {
-    for (const Value* output : node->outputs()) types.emplace(output, output->type());
+    for (const Value* output : node->outputs()) types.emplace(output->unique(), output->type());
   }
   return types;
 }

@@ -15,7 +15,7 @@
 
 namespace ipex_studio {
 
-using ValueTypes = std::unordered_map<const torch::jit::Value*, c10::TypePtr>;
+using ValueTypes = std::unordered_map<std::size_t, c10::TypePtr>;  // by Value::unique(), which a graph never reuses
 
 struct RegionHistory {
   OriginTable origins;

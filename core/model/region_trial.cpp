@@ -84,8 +84,13 @@ std::optional<PairedTimes> timePair(const std::function<void()>& first, const st
   };
   const auto spent = [&] { return limits.clock_ns() - begin; };
   // The other one is taken for as slow; its first run, which also makes what it needs, tells.
-  const std::int64_t once = timed(first);
-  if (static_cast<std::int64_t>(kFewTurns) * once > limits.budget_ns) return std::nullopt;
+  // A disturbance may hit one run, but hardly two.
+  const auto costs_too_much = [&](std::int64_t run_ns) {
+    return static_cast<std::int64_t>(kFewTurns) * run_ns > limits.budget_ns;
+  };
+  std::int64_t once = timed(first);
+  if (costs_too_much(once) && once < limits.budget_ns) once = std::min(once, timed(first));
+  if (costs_too_much(once)) return std::nullopt;
   second();
   std::vector<std::int64_t> first_ns, second_ns;
   for (std::size_t turn = 0; turn < kMaxTurns; ++turn) {

@@ -67,7 +67,7 @@ Module twoRegions() {
   return scriptModule(R"(
 def forward(self, x, i):
     y = torch.gather(x, 1, i)
-    n = torch.bincount(i.view(-1), None, 8).to(torch.float)
+    n = torch.bincount(i.view([-1]), None, 8).to(6)
     z = torch.linear(torch.relu(y), self.w)
     return torch.softmax(z + n.view([1, 8]), -1), y
 )",
