@@ -73,6 +73,7 @@
   KERNEL_ON(kUpsample, Upconverted, "upsample_simd")                                                             \
   KERNEL(kGather, GatherCopy)                                                                                    \
   KERNEL(kGatherElements, GatherElementsCopy)                                                                    \
+  KERNEL(kScatterElements, ScatterAddSimd)                                                                       \
   KERNEL(kScatterElements, ScatterElementsCopy)                                                                  \
   KERNEL(kMaxMin, MaxMinSimd)                                                                                    \
   KERNEL(kMaxMin, MaxMinIntegers)                                                                                \
@@ -86,9 +87,10 @@
   KERNEL(kPad, PadCopy)                                                                                          \
   KERNEL_ON(kPad, Upconverted, "pad_copy")                                                                       \
   KERNEL(kRecurrent, RecurrentSimd)                                                                              \
-  KERNEL(kReorder, ReorderCopy)      /* equal layouts and runs: memcpy */                                        \
-  KERNEL_ON(kReorder, ReorderOnednn) /* other layouts, f32 and bf16 */                                           \
-  KERNEL(kReorder, CastCopy)         /* other dtypes in the same layout */                                       \
+  KERNEL(kReorder, ReorderCopy)         /* equal layouts and runs: memcpy */                                     \
+  KERNEL_ON(kReorder, ReorderOnednn)    /* other layouts, f32 and bf16 */                                        \
+  KERNEL(kReorder, ReorderElementsCopy) /* layouts that the library leaves to its reference */                   \
+  KERNEL(kReorder, CastCopy)            /* other dtypes in the same layout */                                    \
   KERNEL(kCast, CastCopy)
 // clang-format on
 

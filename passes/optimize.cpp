@@ -17,6 +17,7 @@
 #include "core/runtime/machine_facts.h"
 #include "core/torch/torch_error.h"
 #include "passes/pipeline.h"
+#include "passes/slow_regions.h"
 
 namespace ipex_studio {
 namespace {
@@ -78,6 +79,12 @@ void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, co
   observer.onPass(record);
   result.coverage.nodes =
       regions.nodes_total == 0 ? 0 : static_cast<double>(regions.nodes_inside) / regions.nodes_total;
+  const bool judged = options.tune != TuneMode::kOff && !options.calibrate && !regions.attributes.empty() &&
+                      !isDisabled(options, kEliminateSlowRegionName);
+  if (judged) {
+    result.regions = std::make_shared<RegionHistory>(
+        RegionHistory{std::move(origins), std::move(regions.code), typesOf(*graph), regions.nodes_total});
+  }
 }
 
 // All that is done to the graph; the plans of its regions come after it.
@@ -97,7 +104,9 @@ void rewriteModel(FrozenModel frozen, const OptimizeOptions& options, Observer& 
   if (!passes_only.capabilities) passes_only.capabilities = machineCapabilities();
   auto& disabled = passes_only.disabled_passes;
   disabled.erase(std::remove_if(disabled.begin(), disabled.end(),
-                                [](const std::string& name) { return passOfRewrite(name) == kLowerToPlanName; }),
+                                [](const std::string& name) {
+                                  return name == kEliminateSlowRegionName || passOfRewrite(name) == kLowerToPlanName;
+                                }),
                  disabled.end());
   result.rewrites = runPipeline(*graph, origins, defaultPasses(), passes_only, observer, cancelled);
   result.divisors = origins.divisors();
@@ -159,7 +168,13 @@ OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& exa
 
 torch::jit::Module optimize(const torch::jit::Module& module, const Inputs& example, const OptimizeOptions& options) {
   Observer silent;
-  return optimizeModel(module, example, options, silent).module;
+  OptimizedModel optimized = optimizeModel(module, example, options, silent);
+  try {
+    eliminateSlowRegions(optimized, example, options, silent);
+  } catch (const c10::Error& problem) {
+    throw runError(problem);
+  }
+  return optimized.module;
 }
 
 }  // namespace ipex_studio

@@ -22,6 +22,13 @@ namespace ipex_studio {
 inline constexpr const char kLowerToPlanName[] = "lower-to-plan";
 inline constexpr const char kLowerToPlanSummary[] = "Turn each static part of the graph into one compiled plan.";
 
+// The pass after it, once kernels are chosen: eliminateSlowRegions().
+inline constexpr const char kEliminateSlowRegionName[] = "eliminate-slow-region";
+inline constexpr const char kEliminateSlowRegionSummary[] =
+    "Give the nodes of regions that lose against the interpreter back to it.";
+
+struct RegionHistory;
+
 struct OptimizedModel {
   torch::jit::Module module;     // regions are single nodes; ready to run and to export as `compiled`
   torch::jit::Module rewritten;  // after all passes, before regions: fused operators in plain TorchScript
@@ -37,6 +44,7 @@ struct OptimizedModel {
   std::shared_ptr<const CalibrationPlan> calibration;  // OptimizeOptions::calibrate; else null
   torch::jit::IValue tuning;  // region_object.h: what regions measure when they first run; none where they do not
   std::int64_t compile_ns = 0;
+  std::shared_ptr<RegionHistory> regions;  // for eliminateSlowRegions(); null where there is nothing for it to do
   std::string preprocess;  // TOML (core/data/preprocess.h) that goes into exports as extra/preprocess.toml; empty: none
 };
 
@@ -52,6 +60,13 @@ FrozenModel freezeModel(const torch::jit::Module& module, const Inputs& example,
                         const std::vector<std::string>& preserved);
 OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options, Observer& observer,
                              const std::function<bool()>& cancelled = {});
+
+// Gives the nodes of a region back to the interpreter where that computes them in clearly less time: as the tuning
+// record remembers, else as measured by turns on `example`, for a share of the time that tuning takes. Regions choose
+// their kernels before they are measured. Reports one pass, with remarks. Does nothing without tuning. To be called
+// before the module first runs; a model whose attributes change is left as it is. Throws c10::Error.
+void eliminateSlowRegions(OptimizedModel& model, const Inputs& example, const OptimizeOptions& options,
+                          Observer& observer);
 
 // Freezes, rewrites and plans. `example` gives the shapes seen first; other shapes work and are planned when they come.
 // `observer` gets passes, remarks, and plan steps. `cancelled` may be empty. Throws Error. Not thread-safe on the same

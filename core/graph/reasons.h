@@ -32,6 +32,8 @@ inline constexpr const char kUnsupportedOperator[] = "unsupported-operator";
 inline constexpr const char kControlFlow[] = "control-flow";
 inline constexpr const char kDependencyCycle[] = "would-create-a-cycle";
 inline constexpr const char kNotProfitable[] = "not-profitable";
+// Measured on the example: the interpreter computes the nodes in less time than a plan.
+inline constexpr const char kSlowerThanInterpreter[] = "slower-than-interpreter";
 inline constexpr const char kNotCalibrated[] = "not-calibrated";
 // A person kept the operation as it is: in the window or by a flag.
 inline constexpr const char kDecided[] = "decided-by-hand";

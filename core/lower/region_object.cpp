@@ -74,6 +74,17 @@ std::string tuningRecord(const IValue& tuning, bool fresh) {
   return tuning.isNone() ? std::string() : callMethod(tuning, "record", {fresh}).toStringRef();
 }
 
+std::optional<RegionVerdict> knownVerdict(const IValue& tuning, const std::string& region) {
+  if (tuning.isNone()) return std::nullopt;
+  const std::vector<std::int64_t> known = callMethod(tuning, "verdict", {region}).toIntVector();
+  if (known.size() != 3) return std::nullopt;
+  return RegionVerdict{known[0] != 0, known[1], known[2]};
+}
+
+void rememberVerdict(const IValue& tuning, const std::string& region, const RegionVerdict& verdict) {
+  callMethod(tuning, "put_verdict", {region, verdict.given_up, verdict.region_ns, verdict.interpreter_ns});
+}
+
 IValue callRegion(const IValue& region, const std::string& method) { return callMethod(region, method, {}); }
 
 std::int64_t savePreparedWeights(const torch::jit::Module& module, int fd, std::int64_t begin) {

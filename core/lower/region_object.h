@@ -1,6 +1,7 @@
 // Region objects seen through TorchScript alone: the class is registered by the operator library (kernels/torch).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,16 @@ struct TuningProgress {
 TuningProgress tuningProgress(const torch::jit::IValue& tuning);
 // Returns the measurements as MemoryTuningStore's text; with `fresh` only those that were not known before.
 std::string tuningRecord(const torch::jit::IValue& tuning, bool fresh);
+
+// The remembered times of a region and of the interpreter for the same nodes.
+struct RegionVerdict {
+  bool given_up = false;  // the interpreter has them
+  std::int64_t region_ns = 0, interpreter_ns = 0;
+};
+// What the tuning record says for this number of threads; none if `tuning` is None or knows nothing. `region` says all
+// that the times depend on beside machine and kernels.
+std::optional<RegionVerdict> knownVerdict(const torch::jit::IValue& tuning, const std::string& region);
+void rememberVerdict(const torch::jit::IValue& tuning, const std::string& region, const RegionVerdict& verdict);
 
 // Calls a method without arguments ("start_profile", "stop_profile").
 torch::jit::IValue callRegion(const torch::jit::IValue& region, const std::string& method);

@@ -12,6 +12,7 @@
 #include "core/graph/fused_op.h"
 #include "core/graph/reasons.h"
 #include "core/graph/value_uses.h"
+#include "core/lower/region_code.h"
 #include "core/lower/region_levels.h"
 #include "core/lower/region_object.h"
 #include "core/lower/region_spec.h"
@@ -139,7 +140,9 @@ class RegionBuilder {
       }
     }
     const std::vector<OriginId> ids = origins_.of(replaced);
-    insertNode(makeRegionSpec(nodes, outputs, origins_), outputs, ids);
+    const RegionSpec spec = makeRegionSpec(nodes, outputs, origins_);
+    result_.code.push_back(copyRegionCode(levels_, nodes, spec, outputs, replaced_, origins_));
+    insertNode(spec, outputs, ids);
     result_.nodes_inside += static_cast<int>(nodes.size());
     result_.remarks.push_back({"lower-to-plan", RemarkKind::kApplied, reasons::kApplied,
                                fmt::format("{} nodes became region {}.", nodes.size(), result_.attributes.size() - 1),

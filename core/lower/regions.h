@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,10 +13,18 @@
 
 namespace ipex_studio {
 
+// The code that a region replaces.
+struct RegionCode {
+  std::shared_ptr<torch::jit::Graph> graph;    // takes the region's tensors, then its integers; null: not copied
+  std::vector<std::vector<OriginId>> origins;  // of its nodes in order
+  int nodes = 0;                               // those that are in the region, without what carries their operands
+};
+
 struct RegionResult {
   // Attribute name and object, to be registered on the module: constants of class type cannot be saved in a graph.
   std::vector<std::pair<std::string, torch::jit::IValue>> attributes;
-  int nodes_inside = 0;  // of the graph before, without constants
+  std::vector<RegionCode> code;  // per attribute
+  int nodes_inside = 0;          // of the graph before, without constants
   int nodes_total = 0;
   std::vector<Remark> remarks;  // nodes that stayed outside, with the reason; nodes that went inside
 };

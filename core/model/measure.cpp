@@ -110,12 +110,7 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
                   RunRecord& run) {
   const torch::NoGradGuard no_grad;
   const auto graph = module.get_method("forward").graph();
-  const c10::FunctionSchema& schema = module.get_method("forward").function().getSchema();
-  std::vector<torch::jit::IValue> arguments{module._ivalue()};
-  arguments.insert(arguments.end(), inputs.begin(), inputs.end());
-  for (std::size_t a = arguments.size(); a < schema.arguments().size() && schema.arguments()[a].default_value(); ++a) {
-    arguments.push_back(*schema.arguments()[a].default_value());
-  }
+  const std::vector<torch::jit::IValue> arguments = graphArguments(module, inputs);
   std::vector<std::pair<Node*, NodeSamples>> nodes;
   std::unordered_map<Node*, std::size_t> index;
   NodeRunner runner(*graph, [&](Node* node, std::int64_t begin, std::int64_t elapsed) {

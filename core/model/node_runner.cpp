@@ -184,4 +184,14 @@ void NodeRunner::runLoop(Node* node) {
   store(node, std::move(carried));
 }
 
+std::vector<IValue> graphArguments(const torch::jit::Module& module, const std::vector<IValue>& inputs) {
+  const c10::FunctionSchema& schema = module.get_method("forward").function().getSchema();
+  std::vector<IValue> arguments{module._ivalue()};
+  arguments.insert(arguments.end(), inputs.begin(), inputs.end());
+  for (std::size_t a = arguments.size(); a < schema.arguments().size() && schema.arguments()[a].default_value(); ++a) {
+    arguments.push_back(*schema.arguments()[a].default_value());
+  }
+  return arguments;
+}
+
 }  // namespace ipex_studio

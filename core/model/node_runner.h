@@ -39,4 +39,8 @@ class NodeRunner {
   std::unordered_map<const torch::jit::Node*, std::vector<const torch::jit::Value*>> dead_after_;  // top level
 };
 
+// What the graph of a module's forward takes: the module, the inputs, and the defaults of all arguments behind them.
+std::vector<torch::jit::IValue> graphArguments(const torch::jit::Module& module,
+                                               const std::vector<torch::jit::IValue>& inputs);
+
 }  // namespace ipex_studio

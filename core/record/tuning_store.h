@@ -1,10 +1,11 @@
 // Tuning records: measured times of kernels and the choices made from them. The profile database keeps them, and
 // compiled exports carry them.
 //
-// Three kinds of entries share one form. A step's entry ("convolution{…}|relu : f32 1x64x56x56 … -> …") holds every way
+// Four kinds of entries share one form. A step's entry ("convolution{…}|relu : f32 1x64x56x56 … -> …") holds every way
 // to compute it that was considered, with its time. A plan's entry ("plan <sha256>") holds one candidate per node that
 // does not stay with the default, as measured for the plan as a whole. An entry "slices of plan <sha256>" holds the
-// time of that plan per number of samples computed at a time, the chosen number first.
+// time of that plan per number of samples computed at a time, the chosen number first. An entry "region <sha256>" holds
+// the times of a region by its plan and by the interpreter, the chosen way first.
 #pragma once
 
 #include <cstdint>

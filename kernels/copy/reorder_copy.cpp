@@ -1,8 +1,8 @@
 // Dense copies of strided tensors and moves between equal layouts, any dtype. The destination is exactly
 // PrepareArgs::dst.
 //
-// Declines: dtype (casts), post-ops, layout (different blocks), transposed (no runs; oneDNN's generated code is
-// faster where it knows the type).
+// Declines: dtype (casts), post-ops, layout (different blocks), transposed (no runs; oneDNN's generated code is faster
+// where it knows the layouts, and what it leaves is copied element by element behind it in the list).
 #include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
 #include "kernels/copy/strided_copy.h"
@@ -24,7 +24,9 @@ class ReorderCopyOp final : public PreparedOp {
 
 class ReorderCopy final : public Kernel {
  public:
-  const char* name() const override { return "reorder_copy"; }
+  explicit ReorderCopy(bool by_elements) : by_elements_(by_elements) {}
+
+  const char* name() const override { return by_elements_ ? "reorder_elements_copy" : "reorder_copy"; }
 
   Verdict supports(const PrepareArgs& args) const override {
     const TensorDesc &src = args.src[0], &dst = args.dst[0];
@@ -34,6 +36,7 @@ class ReorderCopy final : public Kernel {
     if (!makeStridedCopy(src, dst, &copy)) return Verdict::no("layout");
     constexpr std::int64_t kShortRun = 4;
     const bool onednn_knows = elementBytes(src.dtype) <= 4;
+    if (by_elements_) return Verdict::yes();
     if (onednn_knows && copy.run < kShortRun && copy.nest.count() > kShortRun) return Verdict::no("transposed");
     return Verdict::yes();
   }
@@ -47,10 +50,14 @@ class ReorderCopy final : public Kernel {
     op->threads = args.target.threads;
     return op;
   }
+
+ private:
+  bool by_elements_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeReorderCopy() { return std::make_unique<ReorderCopy>(); }
+std::unique_ptr<Kernel> makeReorderCopy() { return std::make_unique<ReorderCopy>(false); }
+std::unique_ptr<Kernel> makeReorderElementsCopy() { return std::make_unique<ReorderCopy>(true); }
 
 }  // namespace ipex_studio

@@ -2,6 +2,7 @@
 // fails the run; its row is NaN (floats) or zeros until then.
 //
 // Declines: dtype (indices), post-ops.
+#include <algorithm>
 #include <cstring>
 
 #include "core/op/kernel.h"
@@ -10,6 +11,16 @@
 
 namespace ipex_studio {
 namespace {
+
+// Rows that coming indices pick are fetched so many items ahead, where they are many bytes.
+constexpr std::int64_t kAhead = 8;
+constexpr std::int64_t kFetchedBytes = std::int64_t{1} << 18;
+
+// Copies a run of kBytes; 0: of `bytes`.
+template <std::size_t kBytes>
+void copyRun(char* to, const char* from, std::int64_t bytes) {
+  std::memcpy(to, from, kBytes != 0 ? kBytes : static_cast<std::size_t>(bytes));
+}
 
 // dst[o][i] = src[o][index[i]], each a run of `run` bytes.
 class PickOp final : public PreparedOp {
@@ -23,21 +34,82 @@ class PickOp final : public PreparedOp {
   std::unique_ptr<ExecState> newState() const override { return std::make_unique<ExecState>(); }
 
   void execute(ExecState* state, const void* const* from, void* const* to, void*) const override {
-    const char* const table = static_cast<const char*>(from[table_src]);
     const void* const indices = from[index_src];
-    char* const out = static_cast<char*>(to[0]);
+    if (index_type == DType::kS32) {
+      pickBySize(state, static_cast<const char*>(from[table_src]), static_cast<const std::int32_t*>(indices), to[0]);
+    } else {
+      pickBySize(state, static_cast<const char*>(from[table_src]), static_cast<const std::int64_t*>(indices), to[0]);
+    }
+  }
+
+ private:
+  template <class Index>
+  void pickBySize(ExecState* state, const char* table, const Index* indices, void* to) const {
+    char* const out = static_cast<char*>(to);
+    switch (run) {
+      case 1:
+        return pickAll<1>(state, table, indices, out);
+      case 2:
+        return pickAll<2>(state, table, indices, out);
+      case 4:
+        return pickAll<4>(state, table, indices, out);
+      case 8:
+        return pickAll<8>(state, table, indices, out);
+      case 16:
+        return pickAll<16>(state, table, indices, out);
+      case 32:
+        return pickAll<32>(state, table, indices, out);
+      case 64:
+        return pickAll<64>(state, table, indices, out);
+      default:
+        return pickAll<0>(state, table, indices, out);
+    }
+  }
+
+  template <std::size_t kBytes, class Index>
+  void pickAll(ExecState* state, const char* table, const Index* indices, char* out) const {
+    const bool fetches = run >= 32 && rows * row_stride >= kFetchedBytes;
     parallelFor(outer * picked, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t item = begin; item < end; ++item) {
-        const std::int64_t given = indexAt(indices, index_type, item % picked),
-                           row = wraps && given < 0 ? given + rows : given;
-        if (row < 0 || row >= rows) {
-          fillInvalid(value_type, out + item * run, run);
-          state->fail(kIndexOutOfRange);
-        } else {
-          std::memcpy(out + item * run, table + item / picked * outer_stride + row * row_stride, run);
-        }
+      bool valid = true;
+      for (std::int64_t item = begin; item < end;) {
+        const std::int64_t o = item / picked, first = item % picked, count = std::min(picked - first, end - item);
+        const char* const part = table + o * outer_stride;
+        char* const to = out + item * run;
+        valid &= fetches ? pick<kBytes, true>(part, indices + first, to, count)
+                         : pick<kBytes, false>(part, indices + first, to, count);
+        item += count;
       }
+      if (!valid) state->fail(kIndexOutOfRange);
     });
+  }
+
+  // False if an index was out of range.
+  template <std::size_t kBytes, bool kFetches, class Index>
+  bool pick(const char* table, const Index* indices, char* to, std::int64_t count) const {
+    const std::int64_t bytes = kBytes != 0 ? static_cast<std::int64_t>(kBytes) : run, stride = row_stride,
+                       from_end = wraps ? rows : 0;
+    const auto size = static_cast<std::uint64_t>(rows);
+    bool valid = true;
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (kFetches && i + kAhead < count) {
+        const auto ahead = static_cast<std::uint64_t>(static_cast<std::int64_t>(indices[i + kAhead]));
+        if (ahead < size) fetch(table + static_cast<std::int64_t>(ahead) * stride, bytes);
+      }
+      const auto given = static_cast<std::int64_t>(indices[i]);
+      const auto row = static_cast<std::uint64_t>(given < 0 ? given + from_end : given);
+      if (row < size) {
+        copyRun<kBytes>(to + i * bytes, table + static_cast<std::int64_t>(row) * stride, bytes);
+      } else {
+        fillInvalid(value_type, to + i * bytes, bytes);
+        valid = false;
+      }
+    }
+    return valid;
+  }
+
+  static void fetch(const char* row, std::int64_t bytes) {
+    constexpr std::int64_t kLine = 64, kMost = 4 * kLine;
+    for (std::int64_t at = 0; at < std::min(bytes, kMost); at += kLine) __builtin_prefetch(row + at);
   }
 };
 

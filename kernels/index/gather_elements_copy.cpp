@@ -1,147 +1,176 @@
 // Elements picked along an axis by an index of their own each (aten::gather), and written to such places
-// (aten::scatter), any dtype, or added there (aten::scatter_add, aten::index_add), f32. An index that many neighbours
-// share, as an expanded one is, moves them as one run. An index out of range fails the run; what it picks is NaN
-// (floats) or zero until then, and it writes nothing.
+// (aten::scatter), any dtype. An index that many neighbours share, as an expanded one is, moves them as one run. An
+// index out of range fails the run; what it picks is NaN (floats) or zero until then, and it writes nothing.
 //
-// Declines: dtype, post-ops.
+// Declines: dtype, post-ops, reduction (sums are another kernel's).
+#include <algorithm>
 #include <cstring>
 
 #include "core/op/kernel.h"
 #include "kernels/common/index_rows.h"
 #include "kernels/common/line_walk.h"
 #include "kernels/common/parallel.h"
+#include "kernels/index/element_walk.h"
 
 namespace ipex_studio {
 namespace {
 
-void addRun(float* to, const float* from, std::int64_t run) {
-  for (std::int64_t i = 0; i < run; ++i) to[i] += from[i];
-}
-
-// An index of one dimension, expanded along all other axes of `small`.
-TensorDesc spreadIndex(const TensorDesc& index, const TensorDesc& small, int axis) {
-  if (index.dims.rank == small.dims.rank) return index;
-  TensorDesc spread = index;
-  spread.dims = spread.strides = small.dims;
-  for (int a = 0; a < small.dims.rank; ++a) spread.strides[a] = a == axis ? index.strides[0] : 0;
-  return spread;
-}
-
-// The walk of positions through the index and through the large and small tensors (of its sizes) beside it.
-struct ElementWalk {
-  Dims dims;                               // of the index, without the axes that make a run
-  Dims index, large, small;                // strides in elements; 0 for `large` along the axis
-  std::int64_t axis_stride = 0, rows = 0;  // of the large tensor along the axis
-  std::int64_t run = 1;                    // neighbours that are moved together
-
-  std::int64_t positions() const { return dims.count(); }
+// A value of kBytes.
+template <std::size_t kBytes>
+struct ValueOf;
+template <>
+struct ValueOf<1> {
+  using Type = std::uint8_t;
+};
+template <>
+struct ValueOf<2> {
+  using Type = std::uint16_t;
+};
+template <>
+struct ValueOf<4> {
+  using Type = std::uint32_t;
+};
+template <>
+struct ValueOf<8> {
+  using Type = std::uint64_t;
 };
 
-ElementWalk elementWalk(const TensorDesc& large, const TensorDesc& index, const TensorDesc& small, int axis) {
-  ElementWalk walk{index.dims, index.strides, large.strides, small.strides};
-  walk.axis_stride = large.strides[axis];
-  walk.rows = large.dims[axis];
-  walk.large[axis] = 0;
-  // Trailing axes along which the index stays the same and both others lie side by side.
-  while (walk.dims.rank - 1 > axis) {
-    const int last = walk.dims.rank - 1;
-    const bool one = walk.dims[last] == 1;
-    if (!one && (walk.index[last] != 0 || walk.large[last] != walk.run || walk.small[last] != walk.run)) break;
-    walk.run *= walk.dims[last];
-    walk.dims.rank = walk.index.rank = walk.large.rank = walk.small.rank = last;
-  }
-  return walk;
+// The value of an element whose index is out of range.
+template <class Value>
+Value invalidValue(DType dtype) {
+  Value value{};
+  fillInvalid(dtype, &value, sizeof(Value));
+  return value;
 }
 
-template <std::size_t kBytes>
-void moveRun(char* to, const char* from, std::int64_t run) {
-  if (run == 1) {
-    std::memcpy(to, from, kBytes);
-  } else {
-    std::memcpy(to, from, static_cast<std::size_t>(run) * kBytes);
-  }
-}
-
-// Calls fn(index, large, small) with the offsets of positions [begin, end).
-template <typename Fn>
-void forPositions(const ElementWalk& walk, std::int64_t begin, std::int64_t end, const Fn& fn) {
-  Dims at;
-  std::int64_t index = 0, large = 0, small = 0, rest = begin;
-  for (int a = walk.dims.rank - 1; a >= 0; --a) {
-    at[a] = rest % walk.dims[a];
-    rest /= walk.dims[a];
-    index += at[a] * walk.index[a];
-    large += at[a] * walk.large[a];
-    small += at[a] * walk.small[a];
-  }
-  for (std::int64_t p = begin; p < end; ++p) {
-    fn(index, large, small);
-    for (int a = walk.dims.rank - 1; a >= 0; --a) {
-      index += walk.index[a];
-      large += walk.large[a];
-      small += walk.small[a];
-      if (++at[a] < walk.dims[a]) break;
-      at[a] = 0;
-      index -= walk.dims[a] * walk.index[a];
-      large -= walk.dims[a] * walk.large[a];
-      small -= walk.dims[a] * walk.small[a];
+// Picks a line of elements; false if an index was out of range. kDense: index and results lie side by side, and so do
+// the values along the axis, all of one line.
+template <bool kDense, class Index, class Value>
+bool gatherLine(const ElementWalk& walk, DType dtype, const Index* index, const Value* from, Value* to,
+                std::int64_t count) {
+  const int last = walk.last();
+  const std::int64_t index_step = kDense ? 1 : walk.index[last], from_step = kDense ? 0 : walk.large[last],
+                     to_step = kDense ? 1 : walk.small[last], axis_stride = kDense ? 1 : walk.axis_stride;
+  const auto rows = static_cast<std::uint64_t>(walk.rows);
+  bool valid = true;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto row = static_cast<std::uint64_t>(static_cast<std::int64_t>(index[i * index_step]));
+    if (row < rows) {
+      to[i * to_step] = from[i * from_step + static_cast<std::int64_t>(row) * axis_stride];
+    } else {
+      to[i * to_step] = invalidValue<Value>(dtype);
+      valid = false;
     }
   }
+  return valid;
+}
+
+template <class Index, class Value>
+bool gatherRuns(const ElementWalk& walk, DType dtype, const Index* index, const Value* from, Value* to,
+                std::int64_t count) {
+  const int last = walk.last();
+  const std::size_t bytes = static_cast<std::size_t>(walk.run) * sizeof(Value);
+  bool valid = true;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto row = static_cast<std::int64_t>(index[i * walk.index[last]]);
+    Value* const run = to + i * walk.small[last];
+    if (row >= 0 && row < walk.rows) {
+      std::memcpy(run, from + i * walk.large[last] + row * walk.axis_stride, bytes);
+    } else {
+      fillInvalid(dtype, run, static_cast<std::int64_t>(bytes));
+      valid = false;
+    }
+  }
+  return valid;
+}
+
+template <class Index, class Value>
+bool scatterLine(const ElementWalk& walk, const Index* index, Value* to, const Value* from, std::int64_t count) {
+  const int last = walk.last();
+  const std::size_t bytes = static_cast<std::size_t>(walk.run) * sizeof(Value);
+  bool valid = true;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto row = static_cast<std::int64_t>(index[i * walk.index[last]]);
+    if (row < 0 || row >= walk.rows) {
+      valid = false;
+      continue;
+    }
+    Value* const place = to + i * walk.large[last] + row * walk.axis_stride;
+    if (walk.run == 1) {
+      *place = from[i * walk.small[last]];
+    } else {
+      std::memcpy(place, from + i * walk.small[last], bytes);
+    }
+  }
+  return valid;
 }
 
 class ElementsOp final : public PreparedOp {
  public:
   ElementWalk walk;
-  bool scatters = false, adds = false;
-  std::int64_t whole = 0, grain = 1;  // whole: bytes of the result
+  bool scatters = false;
+  WalkSplit split;  // of scattering
+  std::int64_t grain = 1;
   std::int32_t threads = 1;
 
   std::unique_ptr<ExecState> newState() const override { return std::make_unique<ExecState>(); }
 
   void execute(ExecState* state, const void* const* from, void* const* to, void*) const override {
+    const bool narrow = src[1].dtype == DType::kS32;
     switch (elementBytes(src[0].dtype)) {
       case 1:
-        return run<1>(state, from, to);
+        return narrow ? run<std::int32_t, 1>(state, from, to) : run<std::int64_t, 1>(state, from, to);
       case 2:
-        return run<2>(state, from, to);
+        return narrow ? run<std::int32_t, 2>(state, from, to) : run<std::int64_t, 2>(state, from, to);
       case 4:
-        return run<4>(state, from, to);
+        return narrow ? run<std::int32_t, 4>(state, from, to) : run<std::int64_t, 4>(state, from, to);
       default:
-        return run<8>(state, from, to);
+        return narrow ? run<std::int32_t, 8>(state, from, to) : run<std::int64_t, 8>(state, from, to);
     }
   }
 
  private:
-  template <std::size_t kBytes>
+  template <class Index, std::size_t kBytes>
   void run(ExecState* state, const void* const* from, void* const* to) const {
-    const void* const indices = from[1];
-    const DType type = src[1].dtype;
-    constexpr auto kStep = static_cast<std::int64_t>(kBytes);
-    char* const out = static_cast<char*>(to[0]);
+    using Value = typename ValueOf<kBytes>::Type;
+    const auto* const index = static_cast<const Index*>(from[1]);
+    auto* const out = static_cast<Value*>(to[0]);
     if (scatters) {
-      // One thread writes in order, as places may be equal.
-      std::memcpy(out, from[0], static_cast<std::size_t>(whole));
-      const char* const updates = static_cast<const char*>(from[2]);
-      forPositions(walk, 0, walk.positions(), [&](std::int64_t index, std::int64_t large, std::int64_t small) {
-        const std::int64_t row = indexAt(indices, type, index);
-        if (row < 0 || row >= walk.rows) return state->fail(kIndexOutOfRange);
-        const std::int64_t place = large + row * walk.axis_stride;
-        if (adds)
-          return addRun(reinterpret_cast<float*>(out) + place, static_cast<const float*>(from[2]) + small, walk.run);
-        moveRun<kBytes>(out + place * kStep, updates + small * kStep, walk.run);
-      });
-      return;
+      scatter(state, index, static_cast<const Value*>(from[0]), static_cast<const Value*>(from[2]), out);
+    } else {
+      gather(state, index, static_cast<const Value*>(from[0]), out);
     }
-    const char* const table = static_cast<const char*>(from[0]);
-    parallelFor(walk.positions(), grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
-      forPositions(walk, begin, end, [&](std::int64_t index, std::int64_t large, std::int64_t small) {
-        const std::int64_t row = indexAt(indices, type, index);
-        if (row < 0 || row >= walk.rows) {
-          fillInvalid(src[0].dtype, out + small * kStep, walk.run * kStep);
-          return state->fail(kIndexOutOfRange);
-        }
-        moveRun<kBytes>(out + small * kStep, table + (large + row * walk.axis_stride) * kStep, walk.run);
+  }
+
+  template <class Index, class Value>
+  void gather(ExecState* state, const Index* index, const Value* table, Value* out) const {
+    const int last = walk.last();
+    const bool dense = walk.index[last] == 1 && walk.small[last] == 1 && walk.large[last] == 0 && walk.axis_stride == 1;
+    const auto line = walk.run > 1 ? gatherRuns<Index, Value>
+                      : dense      ? gatherLine<true, Index, Value>
+                                   : gatherLine<false, Index, Value>;
+    parallelFor(walk.dims.count(), grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
+      bool valid = true;
+      forLines(walk, begin, end, [&](const WalkOffsets& at, std::int64_t count) {
+        valid &= line(walk, src[0].dtype, index + at.index, table + at.large, out + at.small, count);
       });
+      if (!valid) state->fail(kIndexOutOfRange);
+    });
+  }
+
+  template <class Index, class Value>
+  void scatter(ExecState* state, const Index* index, const Value* base, const Value* updates, Value* out) const {
+    writeBase(src[0], base, out);
+    // Each thread writes in order where it alone writes, as places may be equal.
+    parallelFor(split.size, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
+      WalkOffsets start;
+      const ElementWalk part = partOfWalk(walk, split, begin, end, &start);
+      bool valid = true;
+      forLines(part, 0, part.dims.count(), [&](const WalkOffsets& at, std::int64_t count) {
+        valid &= scatterLine(part, index + start.index + at.index, out + start.large + at.large,
+                             updates + start.small + at.small, count);
+      });
+      if (!valid) state->fail(kIndexOutOfRange);
     });
   }
 };
@@ -154,6 +183,7 @@ class ElementsCopy final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     if (args.dst[0].dtype != args.src[0].dtype) return Verdict::no("dtype");
+    if (!args.spec.stringOr("reduction", "").empty()) return Verdict::no("reduction");
     return args.spec.post_ops.empty() ? Verdict::yes() : Verdict::no("post-ops");
   }
 
@@ -165,13 +195,20 @@ class ElementsCopy final : public Kernel {
     op->dst = {contiguousDesc(args.dst[0].dtype, args.dst[0].dims)};
     op->packed.assign(args.src.size(), false);
     op->scatters = scatters_;
-    op->adds = args.spec.stringOr("reduction", "") == "add";
     const int axis = linesAlong(args.spec, args.src[0].dims).axis;
     const TensorDesc &large = scatters_ ? op->dst[0] : op->src[0], &small = scatters_ ? op->src[2] : op->dst[0];
-    op->walk = elementWalk(large, spreadIndex(op->src[1], small, axis), small, axis);
-    op->whole = static_cast<std::int64_t>(op->dst[0].bytes());
-    op->grain = grainFor(4 + op->walk.run / 8);
+    op->walk = elementWalk(large, op->src[1], small, axis);
     op->threads = args.target.threads;
+    const std::int64_t each = 2 + op->walk.run / 8;
+    op->grain = grainFor(each);
+    if (!scatters_) return op;
+    if (isOneValue(args.src[0])) {
+      op->src[0] = args.src[0];
+    } else if (args.src_dies[0]) {
+      op->in_place_src = 0;
+    }
+    op->split = splitWalk(op->walk, args.target.threads);
+    op->grain = grainFor(each * op->walk.dims.count() / std::max<std::int64_t>(1, op->split.size));
     return op;
   }
 

@@ -1,6 +1,6 @@
 // Arithmetic on and comparisons of integers that broadcast, or of integers and a number: s64 results wrap around,
-// comparisons are bool. Operands are upconverted a piece at a time, so that one loop per operation is enough. A
-// division by zero fails the run.
+// comparisons are bool. Operands of other widths are upconverted a piece at a time, so that one loop per operation is
+// enough. A division by zero fails the run.
 //
 // Declines: dtype, post-ops, layout.
 #include <algorithm>
@@ -48,16 +48,23 @@ void widenIntegers(const void* from, std::int64_t at, std::int64_t stride, std::
   for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<std::int64_t>(x[i * stride]);
 }
 
-void readIntegers(DType dtype, const void* from, std::int64_t at, std::int64_t stride, std::int64_t count,
-                  std::int64_t* to) {
-  switch (dtype) {
-    case DType::kS64:
-      return widenIntegers<std::int64_t>(from, at, stride, count, to);
-    case DType::kS32:
-      return widenIntegers<std::int32_t>(from, at, stride, count, to);
-    default:
-      return widenIntegers<std::uint8_t>(from, at, stride, count, to);
+// Returns `count` integers: where they stand if they lie side by side in 64 bits, else read into `piece`.
+const std::int64_t* readIntegers(DType dtype, const void* from, std::int64_t at, std::int64_t stride,
+                                 std::int64_t count, std::int64_t* piece) {
+  if (dtype == DType::kS64) {
+    const std::int64_t* const x = static_cast<const std::int64_t*>(from) + at;
+    if (stride == 1) return x;
+    if (stride == 0) {
+      std::fill(piece, piece + count, *x);
+    } else {
+      widenIntegers<std::int64_t>(from, at, stride, count, piece);
+    }
+  } else if (dtype == DType::kS32) {
+    widenIntegers<std::int32_t>(from, at, stride, count, piece);
+  } else {
+    widenIntegers<std::uint8_t>(from, at, stride, count, piece);
   }
+  return piece;
 }
 
 template <typename Fn>
@@ -138,22 +145,20 @@ class IntegerMathOp final : public PreparedOp {
   void piece(ExecState* state, std::int64_t row, std::int64_t i, std::int64_t count, const void* const* from,
              void* const* to) const {
     const int last = nest.loops() - 1;
-    std::int64_t a[kIntegerPiece], b[kIntegerPiece], y[kIntegerPiece];
+    std::int64_t a_piece[kIntegerPiece], b_piece[kIntegerPiece], y_piece[kIntegerPiece];
     const auto at = [&](int tensor) { return nest.offset(tensor, row, last) + i * strideOf(tensor); };
-    readIntegers(src[0].dtype, from[0], at(1), strideOf(1), count, a);
+    const std::int64_t* const a = readIntegers(src[0].dtype, from[0], at(1), strideOf(1), count, a_piece);
+    const std::int64_t* b = b_piece;
     if (src[1].absent()) {
-      std::fill(b, b + count, number);
+      std::fill(b_piece, b_piece + count, number);
     } else {
-      readIntegers(src[1].dtype, from[1], at(2), strideOf(2), count, b);
+      b = readIntegers(src[1].dtype, from[1], at(2), strideOf(2), count, b_piece);
     }
     if (divides(op) && std::find(b, b + count, 0) != b + count) state->fail(kDividedByZero);
-    compute(op, a, b, count, y);
-    if (dst[0].dtype == DType::kS64) {
-      std::copy(y, y + count, static_cast<std::int64_t*>(to[0]) + at(0));
-    } else {
-      bool* const flags = static_cast<bool*>(to[0]) + at(0);
-      for (std::int64_t e = 0; e < count; ++e) flags[e] = y[e] != 0;
-    }
+    if (dst[0].dtype == DType::kS64) return compute(op, a, b, count, static_cast<std::int64_t*>(to[0]) + at(0));
+    compute(op, a, b, count, y_piece);
+    bool* const flags = static_cast<bool*>(to[0]) + at(0);
+    for (std::int64_t e = 0; e < count; ++e) flags[e] = y_piece[e] != 0;
   }
 
   std::int64_t strideOf(int tensor) const { return nest.stride[static_cast<std::size_t>(tensor)].back(); }

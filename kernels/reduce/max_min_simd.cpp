@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "kernels/common/partial_vector-inl.h"
 #include "kernels/reduce/max_min_job.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -82,8 +83,10 @@ void longLine(const float* x, std::int64_t size, float* value, std::int64_t* pla
 }
 
 // Computes kVectors vectors of lines, a line in each lane; `load(i, v)` gives value i of the lines in vector v.
+// `lines`: how many of them count, at most as many as there are lanes.
 template <bool kGreatest, int kVectors, class Load>
-HWY_INLINE void linesInLanes(const Load& load, std::int64_t size, float* values, std::int64_t* places) {
+HWY_INLINE void linesInLanes(const Load& load, std::int64_t size, std::int64_t lines, float* values,
+                             std::int64_t* places) {
   const F32 d;
   const S32 di;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -99,19 +102,11 @@ HWY_INLINE void linesInLanes(const Load& load, std::int64_t size, float* values,
   }
   HWY_ALIGN std::int32_t found[hn::MaxLanes(d)];
   for (int v = 0; v < kVectors; ++v) {
-    hn::StoreU(best[v], d, values + v * lanes);
+    const std::int64_t count = std::min(lanes, lines - v * lanes);
+    storeFirst(best[v], values + v * lanes, count);
     hn::Store(place[v], di, found);
-    for (std::int64_t l = 0; l < lanes; ++l) places[v * lanes + l] = found[l];
+    for (std::int64_t l = 0; l < count; ++l) places[v * lanes + l] = found[l];
   }
-}
-
-template <bool kGreatest>
-void oneLine(const float* x, std::int64_t size, std::int64_t stride, float* value, std::int64_t* place) {
-  float best = x[0];
-  std::int64_t best_place = 0;
-  for (std::int64_t i = 1; i < size; ++i) takeOne<kGreatest>(x[i * stride], i, best, best_place);
-  *value = best;
-  *place = best_place;
 }
 
 // Computes neighbouring lines whose values lie `job.inner` apart.
@@ -130,9 +125,11 @@ void sideBySide(const MaxMinJob& job, const float* x, float* values, std::int64_
     const auto load = [&](std::int64_t i, int v)
                           HWY_ATTR { return hn::LoadU(d, from + i * job.inner + line + v * lanes); };
     for (; line + 4 * lanes <= last; line += 4 * lanes)
-      linesInLanes<kGreatest, 4>(load, job.size, to + line, at + line);
-    for (; line + lanes <= last; line += lanes) linesInLanes<kGreatest, 1>(load, job.size, to + line, at + line);
-    for (; line < last; ++line) oneLine<kGreatest>(from + line, job.size, job.inner, to + line, at + line);
+      linesInLanes<kGreatest, 4>(load, job.size, 4 * lanes, to + line, at + line);
+    for (; line + lanes <= last; line += lanes) linesInLanes<kGreatest, 1>(load, job.size, lanes, to + line, at + line);
+    const std::int64_t rest = last - line;
+    const auto load_rest = [&](std::int64_t i, int) HWY_ATTR { return loadFirst(from + i * job.inner + line, rest); };
+    if (rest > 0) linesInLanes<kGreatest, 1>(load_rest, job.size, rest, to + line, at + line);
   }
 }
 
@@ -150,8 +147,9 @@ void inSuccession(const MaxMinJob& job, const float* x, float* values, std::int6
     const auto load = [&](std::int64_t i, int v)
                           HWY_ATTR { return hn::GatherIndex(d, x + (line + v * lanes) * job.size + i, offsets); };
     for (; line + 2 * lanes <= end; line += 2 * lanes)
-      linesInLanes<kGreatest, 2>(load, job.size, values + line, places + line);
-    for (; line + lanes <= end; line += lanes) linesInLanes<kGreatest, 1>(load, job.size, values + line, places + line);
+      linesInLanes<kGreatest, 2>(load, job.size, 2 * lanes, values + line, places + line);
+    for (; line + lanes <= end; line += lanes)
+      linesInLanes<kGreatest, 1>(load, job.size, lanes, values + line, places + line);
   }
   for (; line < end; ++line) longLine<kGreatest>(x + line * job.size, job.size, values + line, places + line);
 }

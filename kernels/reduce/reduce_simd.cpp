@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "kernels/common/loop_nest.h"
+#include "kernels/common/partial_vector-inl.h"
 #include "kernels/reduce/reduce_job.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -21,7 +22,7 @@ struct Sum {
   static HWY_INLINE float joinLanes(VF v) { return hn::GetLane(hn::SumOfLanes(F32(), v)); }
 };
 
-// The library's maximum over lanes drops NaN.
+// For lanes of which one is NaN, which the library's maximum over lanes drops.
 template <class Op>
 HWY_INLINE float joinLanesOneByOne(VF v) {
   const F32 d;
@@ -36,14 +37,28 @@ struct Highest {
   static float start() { return -std::numeric_limits<float>::infinity(); }
   static HWY_INLINE VF join(VF a, VF v) { return hn::IfThenElse(hn::IsNaN(a), a, hn::Max(a, v)); }
   static HWY_INLINE float joinOne(float a, float v) { return a != a || a > v ? a : v; }
-  static HWY_INLINE float joinLanes(VF v) { return joinLanesOneByOne<Highest>(v); }
+  static HWY_INLINE float joinLanes(VF v) {
+    const F32 d;
+    return hn::AllFalse(d, hn::IsNaN(v)) ? hn::GetLane(hn::MaxOfLanes(d, v)) : joinLanesOneByOne<Highest>(v);
+  }
 };
 struct Lowest {
   static float start() { return std::numeric_limits<float>::infinity(); }
   static HWY_INLINE VF join(VF a, VF v) { return hn::IfThenElse(hn::IsNaN(a), a, hn::Min(a, v)); }
   static HWY_INLINE float joinOne(float a, float v) { return a != a || a < v ? a : v; }
-  static HWY_INLINE float joinLanes(VF v) { return joinLanesOneByOne<Lowest>(v); }
+  static HWY_INLINE float joinLanes(VF v) {
+    const F32 d;
+    return hn::AllFalse(d, hn::IsNaN(v)) ? hn::GetLane(hn::MinOfLanes(d, v)) : joinLanesOneByOne<Lowest>(v);
+  }
 };
+
+// The first `count` values of a row, and what changes no result in the other lanes.
+template <class Op>
+HWY_INLINE VF loadPart(const float* from, std::int64_t count) {
+  const F32 d;
+  return hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(count)), loadFirst(from, count),
+                        hn::Set(d, Op::start()));
+}
 
 // Reduces `count` contiguous values to one.
 template <class Op>
@@ -59,9 +74,41 @@ float reduceRun(const float* x, std::int64_t count) {
     e = Op::join(e, hn::LoadU(d, x + i + 3 * lanes));
   }
   for (; i + lanes <= count; i += lanes) a = Op::join(a, hn::LoadU(d, x + i));
-  float total = Op::joinLanes(Op::join(Op::join(a, b), Op::join(c, e)));
-  for (; i < count; ++i) total = Op::joinOne(total, x[i]);
-  return total;
+  if (i < count) b = Op::join(b, loadPart<Op>(x + i, count - i));
+  return Op::joinLanes(Op::join(Op::join(a, b), Op::join(c, e)));
+}
+
+// Reduces short runs, a run in each lane; `count` of them, `x_step` and `y_step` apart. Returns how many were whole
+// vectors of runs and are done.
+template <class Op>
+std::int64_t reduceShortRuns(const ReduceJob& job, const float* x, float* y, std::int64_t count) {
+  constexpr std::int64_t kFarthest = 1 << 24;  // elements, so that distances within a vector fit 32 bits
+  if (job.run_x_step > kFarthest) return 0;
+  const F32 d;
+  const hn::RebindToSigned<F32> di;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto offsets = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<std::int32_t>(job.run_x_step)));
+  const VF factor = hn::Set(d, job.factor);
+  HWY_ALIGN float results[hn::MaxLanes(d)];
+  std::int64_t run = 0;
+  for (; run + lanes <= count; run += lanes) {
+    VF total = hn::Set(d, Op::start());
+    for (std::int64_t p = 0; p < job.outer_positions; ++p) {
+      const float* at = x + run * job.run_x_step + job.reduced.offset(0, p, job.reduced.loops());
+      for (std::int64_t r = 0; r < job.rows; ++r, at += job.row_stride) {
+        for (std::int64_t i = 0; i < job.inner; ++i) total = Op::join(total, hn::GatherIndex(d, at + i, offsets));
+      }
+    }
+    total = hn::Mul(total, factor);
+    float* const to = y + run * job.run_y_step;
+    if (job.run_y_step == 1) {
+      hn::StoreU(total, d, to);
+    } else {
+      hn::Store(total, d, results);
+      for (std::int64_t l = 0; l < lanes; ++l) to[l * job.run_y_step] = results[l];
+    }
+  }
+  return run;
 }
 
 // Reduces wide rows one after the other, in the order of memory, into y, which stays in the first-level cache.
@@ -88,6 +135,22 @@ void reduceWideRows(const float* x, std::int64_t rows, std::int64_t stride, std:
   }
 }
 
+// Reduces a column of vectors, one of each row, and what `first` holds.
+template <class Op, class Load>
+HWY_INLINE VF reduceColumn(const Load& load, std::int64_t rows, VF first) {
+  // Four results, as additions have a latency of four cycles, and short chains round less.
+  VF a = first, b = hn::Set(F32(), Op::start()), c = b, e = b;
+  std::int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    a = Op::join(a, load(r));
+    b = Op::join(b, load(r + 1));
+    c = Op::join(c, load(r + 2));
+    e = Op::join(e, load(r + 3));
+  }
+  for (; r < rows; ++r) a = Op::join(a, load(r));
+  return Op::join(Op::join(a, b), Op::join(c, e));
+}
+
 // Reduces `width` contiguous values of each of `rows` narrow rows into y; sums stay in registers.
 template <class Op>
 void reduceRows(const float* x, std::int64_t rows, std::int64_t stride, std::int64_t width, float* y) {
@@ -95,47 +158,61 @@ void reduceRows(const float* x, std::int64_t rows, std::int64_t stride, std::int
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = 0;
   for (; i + lanes <= width; i += lanes) {
-    // Four sums, as additions have a latency of four cycles, and short chains round less.
-    VF a = hn::LoadU(d, y + i), start = hn::Set(d, Op::start());
-    VF b = start, c = start, e = start;
-    const float* at = x + i;
-    std::int64_t r = 0;
-    for (; r + 4 <= rows; r += 4, at += 4 * stride) {
-      a = Op::join(a, hn::LoadU(d, at));
-      b = Op::join(b, hn::LoadU(d, at + stride));
-      c = Op::join(c, hn::LoadU(d, at + 2 * stride));
-      e = Op::join(e, hn::LoadU(d, at + 3 * stride));
-    }
-    for (; r < rows; ++r, at += stride) a = Op::join(a, hn::LoadU(d, at));
-    hn::StoreU(Op::join(Op::join(a, b), Op::join(c, e)), d, y + i);
+    const auto load = [&](std::int64_t r) HWY_ATTR { return hn::LoadU(d, x + r * stride + i); };
+    hn::StoreU(reduceColumn<Op>(load, rows, hn::LoadU(d, y + i)), d, y + i);
   }
-  for (; i < width; ++i) {
-    for (std::int64_t r = 0; r < rows; ++r) y[i] = Op::joinOne(y[i], x[r * stride + i]);
+  if (i < width) {
+    const std::int64_t rest = width - i;
+    const auto load = [&](std::int64_t r) HWY_ATTR { return loadFirst(x + r * stride + i, rest); };
+    storeFirst(reduceColumn<Op>(load, rows, loadFirst(y + i, rest)), y + i, rest);
+  }
+}
+
+// Reduces runs one after the other, `count` of them.
+template <class Op>
+void reduceLongRuns(const ReduceJob& job, const float* x, float* y, std::int64_t count) {
+  for (std::int64_t run = 0; run < count; ++run) {
+    float total = Op::start();
+    for (std::int64_t p = 0; p < job.outer_positions; ++p) {
+      const float* at = x + run * job.run_x_step + job.reduced.offset(0, p, job.reduced.loops());
+      for (std::int64_t r = 0; r < job.rows; ++r)
+        total = Op::joinOne(total, reduceRun<Op>(at + r * job.row_stride, job.inner));
+    }
+    y[run * job.run_y_step] = total * job.factor;
+  }
+}
+
+// Computes kept positions [begin, end), each of which is a run.
+template <class Op>
+void reduceRuns(const ReduceJob& job, const float* x, float* y, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t item = begin; item < end;) {
+    const std::int64_t count = std::min(end - item, job.runs_beside - item % job.runs_beside);
+    const float* const from = x + job.kept.offset(0, item, job.kept.loops());
+    float* const to = y + job.kept.offset(1, item, job.kept.loops());
+    const std::int64_t done = job.inner <= kReduceShort ? reduceShortRuns<Op>(job, from, to, count) : 0;
+    reduceLongRuns<Op>(job, from + done * job.run_x_step, to + done * job.run_y_step, count - done);
+    item += count;
   }
 }
 
 template <class Op>
 void reduceItems(const ReduceJob& job, const float* x, float* y, std::int64_t begin, std::int64_t end) {
+  if (job.inner_reduced) return reduceRuns<Op>(job, x, y, begin, end);
   for (std::int64_t item = begin; item < end; ++item) {
     const std::int64_t outer = item / job.pieces, piece = item % job.pieces;
     const std::int64_t first = piece * job.piece_width, width = std::min(job.piece_width, job.inner - first);
     const float* from = x + job.kept.offset(0, outer, job.kept.loops()) + first;
-    float* to = y + job.kept.offset(1, outer, job.kept.loops()) + (job.inner_reduced ? 0 : first);
-    const std::int64_t values = job.inner_reduced ? 1 : width;
-    std::fill(to, to + values, Op::start());
+    float* to = y + job.kept.offset(1, outer, job.kept.loops()) + first;
+    std::fill(to, to + width, Op::start());
     for (std::int64_t p = 0; p < job.outer_positions; ++p) {
       const float* at = from + job.reduced.offset(0, p, job.reduced.loops());
-      if (job.inner_reduced) {
-        for (std::int64_t r = 0; r < job.rows; ++r) {
-          *to = Op::joinOne(*to, reduceRun<Op>(at + r * job.row_stride, job.inner));
-        }
-      } else if (width > kReduceNarrow) {
+      if (width > kReduceNarrow) {
         reduceWideRows<Op>(at, job.rows, job.row_stride, width, to);
       } else {
         reduceRows<Op>(at, job.rows, job.row_stride, width, to);
       }
     }
-    for (std::int64_t i = 0; i < values; ++i) to[i] *= job.factor;
+    for (std::int64_t i = 0; i < width; ++i) to[i] *= job.factor;
   }
 }
 
@@ -207,11 +284,17 @@ void planLoops(const LoopNest& nest, std::int64_t threads, ReduceJob* job) {
     job->row_stride = nest.stride[0][row_loop];
   }
   job->outer_positions = job->reduced.count();
+  if (job->inner_reduced && job->kept.loops() > 0) {
+    job->runs_beside = job->kept.size.back();
+    job->run_x_step = job->kept.stride[0].back();
+    job->run_y_step = job->kept.stride[1].back();
+  }
   // If there are fewer outer items than threads, long rows of kept values are shared in pieces.
   if (!job->inner_reduced && job->kept.count() < threads) {
     const std::int64_t share = (job->inner + threads - 1) / threads;
     job->piece_width = std::min(job->inner, std::max(kReduceNarrow, (share + 15) / 16 * 16));
   }
+  if (!job->inner_reduced) job->piece_width = std::min(job->piece_width, kReduceWide);
   job->pieces = (job->inner + job->piece_width - 1) / job->piece_width;
 }
 

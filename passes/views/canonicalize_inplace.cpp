@@ -7,7 +7,7 @@
 // one; nothing moves.
 // Declines: value-may-be-aliased-or-written (inputs, constants, views, lists), control-flow, mixed-dtype (the in-place
 // form keeps the dtype, the other may widen it), unsupported-operator (copy_ of wholes, index_put_ and others that
-// write parts), not-profitable (very many writes into slices of one tensor).
+// write parts), not-profitable (very many writes into slices of one tensor, scatters that stay with the interpreter).
 // Runs after eliminate-dropout and before all other canonicalizing passes. Numerics: none changed.
 #include <algorithm>
 #include <unordered_set>
@@ -29,13 +29,14 @@ namespace {
 // name_ has the same arguments as name and differs only in where the result goes; zero_ is a fill.
 const std::unordered_set<std::string>& plainOperators() {
   static const std::unordered_set<std::string> names = {
-      "abs_",         "acos_",      "add_",       "addcdiv_",    "addcmul_",    "asin_",  "atan_",  "ceil_",
-      "celu_",        "clamp_",     "clamp_max_", "clamp_min_",  "clip_",       "cos_",   "cosh_",  "div_",
-      "elu_",         "erf_",       "erfc_",      "exp_",        "expm1_",      "fill_",  "floor_", "gelu_",
-      "hardsigmoid_", "hardswish_", "hardtanh_",  "leaky_relu_", "log_",        "log1p_", "log2_",  "masked_fill_",
-      "mish_",        "mul_",       "neg_",       "pow_",        "reciprocal_", "relu_",  "relu6_", "round_",
-      "rsqrt_",       "selu_",      "sigmoid_",   "silu_",       "sin_",        "sinh_",  "sqrt_",  "square_",
-      "sub_",         "tan_",       "tanh_",      "threshold_",  "trunc_",      "zero_"};
+      "abs_",         "acos_",      "add_",       "addcdiv_",     "addcmul_",    "asin_",       "atan_",      "ceil_",
+      "celu_",        "clamp_",     "clamp_max_", "clamp_min_",   "clip_",       "cos_",        "cosh_",      "div_",
+      "elu_",         "erf_",       "erfc_",      "exp_",         "expm1_",      "fill_",       "floor_",     "gelu_",
+      "hardsigmoid_", "hardswish_", "hardtanh_",  "index_add_",   "leaky_relu_", "log_",        "log1p_",     "log2_",
+      "masked_fill_", "mish_",      "mul_",       "neg_",         "pow_",        "reciprocal_", "relu_",      "relu6_",
+      "round_",       "rsqrt_",     "scatter_",   "scatter_add_", "selu_",       "sigmoid_",    "silu_",      "sin_",
+      "sinh_",        "sqrt_",      "square_",    "sub_",         "tan_",        "tanh_",       "threshold_", "trunc_",
+      "zero_"};
   return names;
 }
 
@@ -67,9 +68,20 @@ bool keepsDtype(const Node* node) {
   return true;
 }
 
+// True for a scatter that plans do not know: out of place it would cost a copy and win nothing.
+bool scattersUnplanned(const Node* node) {
+  const std::string name = node->kind().toUnqualString();
+  if (name == "scatter_") return node->inputs().size() > 4;  // with a reduction
+  return (name == "scatter_add_" || name == "index_add_") && knownDtype(node->input(0)) != at::kFloat;
+}
+
 Decline declineInplace(const Node* node) {
   const std::string name = node->kind().toUnqualString();
   const Value* written = node->input(0);
+  if (scattersUnplanned(node)) {
+    return {reasons::kNotProfitable,
+            name + " in this form stays with the interpreter, where it needs no copy in place."};
+  }
   if (plainOperators().count(name) == 0 || node->outputs().size() != 1) {
     return {reasons::kUnsupportedOperator, name + " writes into a tensor in a way that has no out-of-place form here."};
   }

@@ -16,7 +16,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr char kPlanPass[] = "lower-to-plan";
+constexpr char kPlanPass[] = "lower-to-plan", kMeasuringPass[] = "eliminate-slow-region";
 
 // The graph before or after a pass. Snapshots exist only after passes that changed the graph; in between the last one
 // holds.
@@ -29,6 +29,11 @@ std::shared_ptr<const GraphSnapshot> graphAt(const JobRecord& job, const std::st
   }
   if (pass.empty()) return graph;
   if (pass == "frozen") return job.frozen;
+  if (pass == kMeasuringPass) {
+    throw Error(ExitCode::kUsage, fmt::format("The pass \"{}\" measures the model, which show does not run; "
+                                              "`ipex-studio run` says what the pass did.",
+                                              pass));
+  }
   throw Error(ExitCode::kUsage, fmt::format("There is no pass \"{}\"; `ipex-studio passes` lists them.", pass));
 }
 

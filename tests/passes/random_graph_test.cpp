@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "core/lower/region_object.h"
+#include "passes/slow_regions.h"
 #include "tests/core/graph/script_models.h"
 
 namespace ipex_studio {
@@ -455,6 +456,35 @@ TEST(RandomGraphs, GiveWhatEagerGives) {
     ++failures;
     const Program minimal = reduced(program, inputs);
     ADD_FAILURE() << "seed " << seed << ": " << failure(minimal, inputs) << "\n" << minimal.source();
+  }
+}
+
+// Programs of which the interpreter gets all regions back.
+TEST(RandomGraphs, GiveWhatEagerGivesWithoutTheirRegions) {
+  const RegionTimer everything_loses = [](const IValue&, const std::shared_ptr<torch::jit::Graph>&,
+                                          const std::vector<IValue>&, const std::vector<IValue>&, const TrialLimits&) {
+    return std::optional<PairedTimes>({2000, 1000, 2, 1.9, 2.1});
+  };
+  OptimizeOptions options;
+  options.tune = TuneMode::kQuick;
+  for (int seed = 0; seed < 25; ++seed) {
+    at::manual_seed(static_cast<std::uint64_t>(seed));
+    Generator generator(static_cast<std::uint64_t>(seed));
+    const Program program = generator.make();
+    const std::vector<Inputs> inputs{generator.inputs(2), generator.inputs(1), generator.inputs(3)};
+    if (!failure(program, inputs).empty()) continue;
+    Module module = scriptModule(program.source(), program.weights);
+    const Inputs example{inputs[0][0].deepcopy(), inputs[0][1].deepcopy()};
+    OptimizedModel model = optimized(module, example, options);
+    setTuningBudget(model.tuning, 0.01);
+    Observer silent;
+    eliminateSlowRegions(model, example, options, silent, everything_loses);
+    for (const Inputs& given : inputs) {
+      for (const AccuracyRecord& record : verifyModule(module, model.module, {given}, "")) {
+        EXPECT_FALSE(wrong(record)) << "seed " << seed << ": " << record.text << "\n"
+                                    << program.source() << graphsOf(model);
+      }
+    }
   }
 }
 

@@ -35,7 +35,9 @@ TORCH_LIBRARY(ipex_studio, m) {
       .def(torch::init<const std::string&, bool, const std::string&>())
       .def("record", &Tuning::record)
       .def("set_budget", &Tuning::setBudget)
-      .def("progress", &Tuning::progress);
+      .def("progress", &Tuning::progress)
+      .def("verdict", &Tuning::verdict)
+      .def("put_verdict", &Tuning::putVerdict);
   m.class_<Region>("Region")
       .def(torch::init<const std::string&, std::vector<at::Tensor>>())
       .def("set_tuning", &Region::setTuning)

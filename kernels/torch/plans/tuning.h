@@ -33,6 +33,12 @@ class Tuning : public torch::CustomClassHolder {
   // Steps measured, steps in all, time spent (ns).
   std::vector<std::int64_t> progress() const;
 
+  // What is known of a region against the interpreter on this machine: {1 if it was given up, time of the region, time
+  // of the interpreter (ns)}; empty: nothing. `region` says all that the times depend on beside the machine and the
+  // kernels.
+  std::vector<std::int64_t> verdict(const std::string& region) const;
+  void putVerdict(const std::string& region, bool given_up, std::int64_t region_ns, std::int64_t interpreter_ns);
+
  private:
   TuneOptions options_;
   double budget_s_ = 0;
