@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/graph/fused_op.h"
+#include "core/model/module_state.h"
 #include "core/torch/torch_error.h"
 
 namespace ipex_studio {
@@ -155,18 +156,12 @@ void rewriteDtypes(torch::jit::Block* block) {
 
 std::optional<Module> doubleCopy(const Module& original) {
   try {
-    Module copy = original.deepcopy();
-    Module cloned = copy.clone();
+    // The clone has graphs of its own. Module::to() would turn indices into floats, too.
+    Module cloned = copyModule(original.clone(/*inplace=*/true), at::kDouble);
     cloned.eval();
     for (const Module& part : cloned.modules()) {
       for (const auto& method : part.get_methods()) rewriteDtypes(method.graph()->block());
     }
-    // Module::to() would turn indices into floats, too.
-    const auto widen = [](at::Tensor tensor) {
-      if (at::isFloatingType(tensor.scalar_type())) tensor.set_data(tensor.to(at::kDouble));
-    };
-    for (const at::Tensor& parameter : cloned.parameters()) widen(parameter);
-    for (const at::Tensor& buffer : cloned.buffers()) widen(buffer);
     return cloned;
   } catch (const std::exception&) {
     return std::nullopt;
@@ -263,7 +258,7 @@ std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& e
 ReferenceResults referenceResults(const Module& original, const std::vector<Inputs>& steps, const std::string& reset) {
   const torch::NoGradGuard no_grad;
   try {
-    Module eager = original.deepcopy();
+    Module eager = copyModule(original);
     eager.eval();
     ReferenceResults reference;
     reference.own = runAll(eager, steps, reset);
@@ -290,7 +285,9 @@ std::vector<AccuracyRecord> verifyModule(const ReferenceResults& reference, Modu
   AccuracyRule rule = given;
   if (reference.of_integers) rule.precision = Precision::kInt8;
   try {
+    const ModuleState state(candidate);
     const std::vector<IValue> results = runAll(candidate, steps, reset);
+    state.restore();
     std::vector<AccuracyRecord> worst_step;
     for (std::size_t s = 0; s < steps.size(); ++s) {
       auto records =

@@ -39,14 +39,14 @@ struct ReferenceResults {
 // Runs copies of `original` on the steps, after calling `reset` (may be empty) on each.
 ReferenceResults referenceResults(const torch::jit::Module& original, const std::vector<Inputs>& steps,
                                   const std::string& reset);
-// Returns one record per tensor output as compareOutputs does, of the worst step.
+// Returns one record per tensor output as compareOutputs does, of the worst step. The candidate begins with the state it
+// has and gets that back.
 std::vector<AccuracyRecord> verifyModule(const ReferenceResults& reference, torch::jit::Module& candidate,
                                          const std::vector<Inputs>& steps, const std::string& reset,
                                          const AccuracyRule& rule = {});
 
-// Runs `original` (never changed: copies are made) and, where possible, its FP64 copy on `inputs`, and `candidate` on
-// the same, all from equal state: `reset` (may be empty) is called on each first; `steps` are calls in sequence, for
-// stateful models.
+// Runs `original` (never changed: copies are made) and, where possible, its FP64 copy on `steps`, calls in sequence, and
+// `candidate` on the same, each from the state it has; `reset` (may be empty) is called on each first.
 std::vector<AccuracyRecord> verifyModule(const torch::jit::Module& original, torch::jit::Module& candidate,
                                          const std::vector<Inputs>& steps, const std::string& reset,
                                          const AccuracyRule& rule = {});

@@ -11,6 +11,7 @@
 #include "core/graph/fused_op.h"
 #include "core/graph/node_facts.h"
 #include "core/graph/origins.h"
+#include "core/model/module_state.h"
 #include "core/model/node_runner.h"
 #include "core/quantization/quantized_value.h"
 
@@ -105,7 +106,7 @@ class Comparison {
  public:
   Comparison(const torch::jit::Module& rewritten, const std::vector<std::vector<OriginId>>& origins,
              std::map<OriginId, at::Tensor> expected)
-      : rewritten_(rewritten.clone()),
+      : rewritten_(copyModule(rewritten.clone(/*inplace=*/true))),
         graph_(*rewritten_.get_method("forward").graph()),
         expected_(std::move(expected)) {
     std::size_t place = 0;

@@ -8,10 +8,10 @@
 
 namespace ipex_studio {
 
-AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs,
+AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs, bool stateful,
                              const std::vector<ReferenceResults>& references, const std::string& reset_method,
                              torch::jit::Module& candidate) {
-  const auto sequences = inputs.verificationSequences(!reset_method.empty());
+  const auto sequences = inputs.verificationSequences(stateful);
   std::optional<Model> original;
   if (references.size() != sequences.size()) original = Model::load(kEngineModelPath);
   AccuracyRecord worst;
