@@ -15,8 +15,8 @@ namespace ipex_studio {
 torch::jit::Module copyModule(const torch::jit::Module& module, std::optional<at::ScalarType> floats = std::nullopt);
 
 // The state of a module: the values of its attributes and those of its submodules, taken when this is made and put back
-// on demand. In a frozen module only what its methods write to is an attribute, and the objects of regions, which are no
-// state.
+// on demand. In a frozen module only what its methods write to is an attribute, and the objects of regions, which are
+// no state.
 class ModuleState {
  public:
   explicit ModuleState(const torch::jit::Module& module);

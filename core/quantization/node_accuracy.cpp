@@ -13,6 +13,7 @@
 #include "core/graph/origins.h"
 #include "core/model/module_state.h"
 #include "core/model/node_runner.h"
+#include "core/model/random_numbers.h"
 #include "core/quantization/quantized_value.h"
 
 namespace ipex_studio {
@@ -273,7 +274,10 @@ std::vector<AccuracyRecord> nodeAccuracy(const torch::jit::Module& frozen, const
     expected[ids.back()] = divided ? tensor / divisor->second : tensor.clone();  // a later node may write into it
   });
   running = &runner;
+  SeededGenerator generator;
+  generator.seed(1);
   runner.run(argumentsOf(reference, inputs));
+  generator.seed(1);
   return Comparison(rewritten, origins, std::move(expected)).run(inputs);
 }
 

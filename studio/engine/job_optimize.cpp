@@ -225,8 +225,10 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
     }
     if (!verified) {
       channel.progress("verify", 0.3);
+      std::vector<std::string> remarks;
       accuracy = worstAccuracy(accuracyRule(job), inputs, !state.empty(), begun.references, job.reset_method,
-                               optimized.module);
+                               optimized.module, &remarks);
+      for (const std::string& remark : remarks) channel.log(remark);
       verified = true;
     }
     run.accuracy = accuracy;
@@ -300,8 +302,8 @@ void runOptimizeJob(const EngineJob& described, Channel& channel) {
   if (!job.optimize_only) serve(job, measure, begun, state, optimized, channel);
 }
 
-// True if the model writes to its attributes. A model that cannot be frozen counts as one that does, since several calls
-// in sequence are right for any.
+// True if the model writes to its attributes. A model that cannot be frozen counts as one that does, since several
+// calls in sequence are right for any.
 bool keepsState(const torch::jit::Module& module) {
   try {
     return !ModuleState(freezeForPasses(module, {})).empty();
@@ -320,7 +322,11 @@ void runVerifyJob(const EngineJob& job, Channel& channel) {
   std::vector<AccuracyRecord> all;
   for (const auto& steps : inputs.verificationSequences(keepsState(original.module()))) {
     channel.progress("verify", 0.5);
-    const auto found = verifyModule(original.module(), candidate.module(), steps, job.reset_method, accuracyRule(job));
+    const ReferenceResults reference = referenceResults(original.module(), steps, job.reset_method);
+    if (all.empty()) {
+      for (const std::string& remark : remarksOn(reference)) channel.log(remark);
+    }
+    const auto found = verifyModule(reference, candidate.module(), steps, job.reset_method, accuracyRule(job));
     all.insert(all.end(), found.begin(), found.end());
   }
   // Worst records come first, whichever inputs they come from.

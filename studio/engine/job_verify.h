@@ -9,12 +9,15 @@
 
 namespace ipex_studio {
 
-// The worst record over all sequences of calls that the inputs stand for, each from the state that the candidate has and
-// gets back. `stateful`: it keeps state between calls. `references`: results of each sequence; without them they are
-// computed on an original that is loaded afresh, so that state and memory of the model that is timed stay as they are.
-// Throws what running throws.
+// The worst record over all sequences of calls that the inputs stand for, each from the state that the candidate has
+// and gets back. `stateful`: it keeps state between calls. `references`: results of each sequence; without them they
+// are computed on an original that is loaded afresh, so that state and memory of the model that is timed stay as they
+// are. `remarks` (may be null) gets sentences on what decided the way of comparing. Throws what running throws.
 AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs, bool stateful,
                              const std::vector<ReferenceResults>& references, const std::string& reset_method,
-                             torch::jit::Module& candidate);
+                             torch::jit::Module& candidate, std::vector<std::string>* remarks = nullptr);
+
+// What decided the way of comparing with these results; empty if they are compared as those of any model in FP32.
+std::vector<std::string> remarksOn(const ReferenceResults& reference);
 
 }  // namespace ipex_studio

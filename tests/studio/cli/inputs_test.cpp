@@ -90,5 +90,14 @@ TEST_F(InputsOfRuns, StateIsTheFilesOwn) {
   expectSame({"--input", "x:2x6"}, {"--reset", "restart"});
 }
 
+TEST_F(InputsOfRuns, RandomNumbersAreEqualOnBothSides) {
+  const Outcome ran = run("dice.pt", {"--input", "x:2x6"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const json accuracy = json::parse(ran.out)["runs"][1]["accuracy"];
+  EXPECT_EQ(accuracy["pass"], true);
+  EXPECT_GT(accuracy["sqnr_db"].get<double>(), 100);
+  EXPECT_THAT(ran.err, HasSubstr("The model draws random numbers"));
+}
+
 }  // namespace
 }  // namespace ipex_studio::testing
