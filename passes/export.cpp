@@ -26,7 +26,7 @@ void setDtypes(torch::jit::Graph& graph, const std::vector<std::optional<at::Sca
 }
 
 torch::jit::Module portableForm(const OptimizedModel& model) {
-  torch::jit::Module portable = model.rewritten.clone();
+  torch::jit::Module portable = model.rewritten.clone(/*inplace=*/true);  // it is not run, so it shares its state
   OriginTable origins;
   const auto graph = portable.get_method("forward").graph();
   setDtypes(*graph, model.rewritten_dtypes);

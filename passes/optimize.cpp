@@ -13,6 +13,7 @@
 #include "core/graph/pipeline.h"
 #include "core/lower/region_object.h"
 #include "core/lower/regions.h"
+#include "core/model/module_state.h"
 #include "core/quantization/quantizable_ops.h"
 #include "core/runtime/machine_facts.h"
 #include "core/torch/torch_error.h"
@@ -110,7 +111,7 @@ void rewriteModel(FrozenModel frozen, const OptimizeOptions& options, Observer& 
                  disabled.end());
   result.rewrites = runPipeline(*graph, origins, defaultPasses(), passes_only, observer, cancelled);
   result.divisors = origins.divisors();
-  result.rewritten = result.module.clone();
+  result.rewritten = copyModule(result.module.clone(/*inplace=*/true));
   for (const torch::jit::Node* node : graph->nodes()) {
     if (node->kind() != c10::prim::Constant) result.rewritten_origins.push_back(origins.of(node));
   }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/graph/origins.h"
+#include "core/graph/random_nodes.h"
 #include "core/graph/reasons.h"
 
 namespace ipex_studio {
@@ -160,6 +161,8 @@ void RegionLevels::placeLowered(PlacedNode* placed) const {
 void RegionLevels::placeOutside(PlacedNode* placed, bool effects) {
   for (const Value* input : placed->node->inputs()) placed->level = std::max(placed->level, outside(input));
   placed->level = std::max(placed->level, captured(placed->node));
+  const bool draws = drawsInside(placed->node);
+  if (draws) placed->level = std::max(placed->level, last_draw_);
   if (effects) {
     placed->level = std::max({placed->level, highest_, last_effect_});
     last_effect_ = placed->level;
@@ -167,6 +170,7 @@ void RegionLevels::placeOutside(PlacedNode* placed, bool effects) {
   } else {
     placed->level = std::max(placed->level, barrier_ > 0 ? barrier_ - 1 : 0);
   }
+  if (draws) last_draw_ = placed->level;
 }
 
 // The first level that reads a result of `node`, also through carriers; kInterpreter if the interpreter, a block or the

@@ -29,7 +29,8 @@ NodeSet nodesWithEffects(torch::jit::Graph& graph);
 
 // Assigns levels. An interpreter node has the highest level of its producers; so has a lowered node, but one more
 // behind an interpreter node. The region of level k then depends on regions < k and interpreter nodes < k only, and
-// ordering by (level, lowered first) is a valid schedule. Nodes with side effects are barriers, checks are none.
+// ordering by (level, lowered first) is a valid schedule. Nodes with side effects are barriers, checks are none. Nodes
+// that draw random numbers keep their order among themselves, so that equal seeds give equal numbers.
 class RegionLevels {
  public:
   // Computes the levels of the nodes of `block`. `effects` may have been found before regions were built in blocks
@@ -59,6 +60,7 @@ class RegionLevels {
   // Place of the producer in nodes_, counted from 1, by Value::unique(); 0 and behind the end: none.
   std::vector<std::size_t> places_;
   int barrier_ = 0;      // lowest level lowered nodes may have after the last side effect
+  int last_draw_ = 0;    // level of the last node that draws random numbers
   int highest_ = 0;      // highest level given so far
   int last_effect_ = 0;  // level of the last node with side effects
 };

@@ -13,6 +13,7 @@
 #include "core/file/pt_file.h"
 #include "core/graph/graph_heap.h"
 #include "core/model/file_descriptor.h"
+#include "core/model/module_state.h"
 #include "core/model/node_runner.h"
 #include "core/torch/torch_error.h"
 
@@ -45,7 +46,7 @@ torch::jit::Module frozenCopy(const torch::jit::Module& module, const std::vecto
   copy.eval();
   torch::jit::Module frozen = torch::jit::freeze(copy, preserved, optimize_numerics);
   // The remaining attributes are state that runs may write to, so the copy gets its own.
-  return frozen.attributes().size() == 0 ? frozen : frozen.deepcopy();
+  return frozen.attributes().size() == 0 ? frozen : copyModule(frozen);
 }
 
 }  // namespace
@@ -86,7 +87,7 @@ torch::jit::Module freezeBaseline(const torch::jit::Module& module, const std::v
 void recordShapes(torch::jit::Module& module, const Inputs& inputs) {
   const torch::NoGradGuard no_grad;
   // The run must leave a stateful model, and inputs that it writes into, as they were.
-  torch::jit::Module copy = module.deepcopy();
+  torch::jit::Module copy = copyModule(module);
   auto graph = module.get_method("forward").graph();
   std::vector<torch::jit::IValue> arguments{copy._ivalue()};
   const c10::FunctionSchema& schema = module.get_method("forward").function().getSchema();

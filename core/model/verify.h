@@ -1,4 +1,4 @@
-// Verifies that optimized results are still right: the rule and its reference. Throws Error(kUsage) if inputs do not
+// Verifies that optimized results are still right: the rule and its verdict. Throws Error(kUsage) if inputs do not
 // fit, Error(kFailure) if a model fails while running. Not thread-safe on one candidate.
 #pragma once
 
@@ -6,14 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "core/model/model.h"
+#include "core/model/reference_results.h"
 #include "core/record/options.h"
 
 namespace ipex_studio {
 
 // The rule by which `actual` is compared with the model's own results. Reference: the model converted to FP64 before
 // freezing where that is possible, with the bound 2 × eager's own error + 1e-5 · max|ref|; otherwise eager FP32 with
-// 1e-4 · max|ref|. Below FP32 no bound on single elements is meaningful; the direction of each result must hold.
+// 1e-4 · max|ref|. Below FP32 no bound on single elements is meaningful; the direction of each result must hold. A
+// model that computes below FP32 itself is judged like that, whatever it was optimized for. Both sides draw the same
+// random numbers; for a model whose results depend on them eager FP32 is the reference.
 struct AccuracyRule {
   Precision precision = Precision::kFp32;
   double min_cosine = 0;  // below FP32; 0: 0.9999 in FP16, 0.999 in BF16, 0.99 in INT8
@@ -30,23 +32,14 @@ struct AccuracyRule {
 std::vector<AccuracyRecord> compareOutputs(const torch::jit::IValue& actual, const torch::jit::IValue& eager,
                                            const torch::jit::IValue* fp64, const AccuracyRule& rule = {});
 
-// Results to compare with. They depend on no candidate, so they may be computed ahead.
-struct ReferenceResults {
-  std::vector<torch::jit::IValue> own;                  // the model's own, one per step
-  std::optional<std::vector<torch::jit::IValue>> fp64;  // of the model's FP64 copy, where that is possible
-  bool of_integers = false;                             // the model rounds values to integers itself
-};
-// Runs copies of `original` on the steps, after calling `reset` (may be empty) on each.
-ReferenceResults referenceResults(const torch::jit::Module& original, const std::vector<Inputs>& steps,
-                                  const std::string& reset);
-// Returns one record per tensor output as compareOutputs does, of the worst step.
+// Returns one record per tensor output as compareOutputs does, of the worst step. The candidate begins with the state
+// it has and gets that back.
 std::vector<AccuracyRecord> verifyModule(const ReferenceResults& reference, torch::jit::Module& candidate,
                                          const std::vector<Inputs>& steps, const std::string& reset,
                                          const AccuracyRule& rule = {});
 
-// Runs `original` (never changed: copies are made) and, where possible, its FP64 copy on `inputs`, and `candidate` on
-// the same, all from equal state: `reset` (may be empty) is called on each first; `steps` are calls in sequence, for
-// stateful models.
+// Runs `original` (never changed: copies are made) and, where possible, its FP64 copy on `steps`, calls in sequence,
+// and `candidate` on the same, each from the state it has; `reset` (may be empty) is called on each first.
 std::vector<AccuracyRecord> verifyModule(const torch::jit::Module& original, torch::jit::Module& candidate,
                                          const std::vector<Inputs>& steps, const std::string& reset,
                                          const AccuracyRule& rule = {});

@@ -11,7 +11,9 @@
 #include "core/graph/fused_op.h"
 #include "core/graph/node_facts.h"
 #include "core/graph/origins.h"
+#include "core/model/module_state.h"
 #include "core/model/node_runner.h"
+#include "core/model/random_numbers.h"
 #include "core/quantization/quantized_value.h"
 
 namespace ipex_studio {
@@ -105,7 +107,7 @@ class Comparison {
  public:
   Comparison(const torch::jit::Module& rewritten, const std::vector<std::vector<OriginId>>& origins,
              std::map<OriginId, at::Tensor> expected)
-      : rewritten_(rewritten.clone()),
+      : rewritten_(copyModule(rewritten.clone(/*inplace=*/true))),
         graph_(*rewritten_.get_method("forward").graph()),
         expected_(std::move(expected)) {
     std::size_t place = 0;
@@ -272,7 +274,10 @@ std::vector<AccuracyRecord> nodeAccuracy(const torch::jit::Module& frozen, const
     expected[ids.back()] = divided ? tensor / divisor->second : tensor.clone();  // a later node may write into it
   });
   running = &runner;
+  SeededGenerator generator;
+  generator.seed(1);
   runner.run(argumentsOf(reference, inputs));
+  generator.seed(1);
   return Comparison(rewritten, origins, std::move(expected)).run(inputs);
 }
 

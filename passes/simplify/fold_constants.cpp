@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "core/graph/fused_op.h"
+#include "core/graph/random_nodes.h"
 #include "core/graph/rewrite_matches.h"
 #include "passes/pass_list.h"
 
@@ -47,7 +48,7 @@ bool mayRun(const Node* node) {
   if (!node->blocks().empty() || node->outputs().empty()) return false;
   const bool builds = kind == prim::ListConstruct || kind == prim::TupleConstruct || kind == prim::ListUnpack;
   if (!builds && node->maybeSchema() == nullptr) return false;
-  return !node->isNondeterministic() && !node->hasSideEffects();
+  return !drawsRandomNumbers(node) && !node->hasSideEffects();
 }
 
 bool holdsTensors(const Value* value) {

@@ -1,6 +1,7 @@
 // The baseline: what an engineer would get today from torch::jit::freeze, on the same threads and inputs.
 #include "core/base/clock.h"
 #include "core/model/measure.h"
+#include "core/model/module_state.h"
 #include "core/record/records_json.h"
 #include "studio/engine/job_data.h"
 #include "studio/engine/job_inputs.h"
@@ -19,6 +20,7 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
   const std::int64_t freeze_begin = nowNs();
   torch::jit::Module module = freezeBaseline(model->module(), job.optimize.preserved_methods);
   const std::int64_t compile_ns = nowNs() - freeze_begin;
+  const ModuleState state(module);
   model.reset();
   channel.progress("first run of the baseline", 0.6);
   const std::int64_t first_run_ns = firstRun(module, inputs.example());
@@ -30,7 +32,7 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
                 {"threads", job.measure.threads},
                 {"instances", job.measure.instances},
                 {"coverage_nodes", 0.0}});
-  const FinishRequest request = Rounds(module, inputs.example(), job.measure, channel).takeAll();
+  const FinishRequest request = Rounds(module, state, inputs.example(), job.measure, channel).takeAll();
   const std::int64_t peak_rss_bytes = peakRssBytes();
   RunRecord run;
   if (request.evaluate && data) {
@@ -39,6 +41,7 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
     // if it does.
     if (!metric.needsResults() || data->hasResults())
       run.metrics = evaluate(module, nullptr, *data, inputs, metric, 0, "evaluate the baseline", channel);
+    state.restore();
   }
   if (request.profile_iterations > 0) {
     channel.progress("time the baseline's operators", 0, true);

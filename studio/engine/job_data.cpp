@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/file/zip_reader.h"
+#include "core/model/random_numbers.h"
 #include "core/torch/torch_error.h"
 #include "studio/engine/job_inputs.h"
 
@@ -85,12 +86,16 @@ std::vector<MetricRecord> evaluate(torch::jit::Module& module, torch::jit::Modul
   const torch::NoGradGuard no_grad;
   Metric sqnr(MetricKind::kSqnr), cosine(MetricKind::kCosine);
   const std::int64_t batches = data.batches();
+  SeededGenerator generator;
   const bool own_results = metric.needsResults() && data.labelled();  // labels are no results
   for (std::int64_t b = 0; b < batches; ++b) {
     if (b % kBatchesPerProgress == 0) channel.progress(stage, static_cast<double>(b) / static_cast<double>(batches));
     const DataBatch batch = data.batch(b);
     const Inputs arguments = inputs.withData(batch.inputs);
+    // A model that draws random numbers gets the same ones in every variant, and as its reference.
+    generator.seed(static_cast<std::uint64_t>(b));
     const torch::jit::IValue result = run(module, arguments);
+    generator.seed(static_cast<std::uint64_t>(b));
     const bool needed = metric.needsResults() && (own_results || !batch.targets.defined());
     at::Tensor expected;
     if (reference != nullptr && (needed || b < compared)) expected = firstTensor(run(*reference, arguments));

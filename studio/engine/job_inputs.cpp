@@ -181,6 +181,8 @@ std::vector<std::vector<Inputs>> JobInputs::verificationSequences(bool stateful)
   for (const std::vector<Inputs>& recorded : recorded_) {
     std::vector<Inputs> steps;
     for (const Inputs& file_values : recorded) steps.push_back(merged(example_, file_values));
+    // What a call leaves behind shows in the next ones.
+    if (stateful && steps.size() == 1) steps.resize(kSequenceSteps, steps.front());
     sequences.push_back(std::move(steps));
   }
   if (!sequences.empty()) return sequences;

@@ -23,7 +23,7 @@ class JobInputs {
   const Inputs& example() const { return example_; }
   const std::vector<InputRecord>& records() const { return records_; }
   // The inputs to compare results on: every recorded case, or a recorded sequence; for ranges their ends and middle;
-  // several calls from one state if `stateful`.
+  // several calls in sequence if `stateful`.
   std::vector<std::vector<Inputs>> verificationSequences(bool stateful) const;
   // Arguments of forward with values of the data in their places.
   Inputs withData(const Inputs& values) const { return merged(example_, values); }

@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/lower/region_object.h"
 #include "core/model/measure.h"
+#include "core/model/module_state.h"
 #include "core/model/verify.h"
 #include "core/quantization/node_accuracy.h"
 #include "core/record/records_json.h"
@@ -66,7 +67,8 @@ Begun begin(const EngineJob& job, Channel& channel) {
 EngineJob waitForJob(EngineJob job, Begun& begun, Channel& channel) {
   channel.progress("prepare", 0.1);
   begun.frozen = freezeModel(begun.model->module(), begun.inputs->example(), job.optimize.preserved_methods);
-  for (const auto& steps : begun.inputs->verificationSequences(!job.reset_method.empty())) {
+  const bool stateful = !ModuleState(begun.frozen->module).empty();
+  for (const auto& steps : begun.inputs->verificationSequences(stateful)) {
     begun.references.push_back(referenceResults(begun.model->module(), steps, job.reset_method));
   }
   channel.send({{"type", "prepared"}});
@@ -115,16 +117,19 @@ void checkPortable(const EngineJob& job, const JobInputs& inputs, const std::vec
   exportModule(optimized, file, ExportForm::kPortable);
   const char* const precision = precisionName(job.optimize.precision);
   torch::jit::Module module = torch::jit::load(file);
+  const ModuleState state(module);
   try {
     const torch::NoGradGuard no_grad;
     module.forward(inputs.example());
+    state.restore();
   } catch (const std::exception& problem) {
     throw Error(
         ExitCode::kUnsupported,
         fmt::format("--form portable: stock PyTorch does not compute this model in {} ({}); use --form compiled.",
                     precision, shortMessage(problem)));
   }
-  const AccuracyRecord accuracy = worstAccuracy(accuracyRule(job), inputs, references, job.reset_method, module);
+  const AccuracyRecord accuracy =
+      worstAccuracy(accuracyRule(job), inputs, !state.empty(), references, job.reset_method, module);
   if (!accuracy.pass) {
     throw Error(ExitCode::kAccuracy, fmt::format("--form portable: computed by stock operators in {} the model is not "
                                                  "accurate enough ({}); use --form compiled.",
@@ -203,18 +208,22 @@ struct ResultsVerdict {
   std::vector<Inputs> failing;  // calls in sequence of the worst record; empty if it passes
 };
 
-ResultsVerdict judgeResults(const EngineJob& job, const Begun& begun, OptimizedModel& optimized, Channel& channel) {
+ResultsVerdict judgeResults(const EngineJob& job, const Begun& begun, bool stateful, OptimizedModel& optimized,
+                            Channel& channel) {
   const JobInputs& inputs = *begun.inputs;
   const AccuracyRule rule = accuracyRule(job);
   channel.progress("verify", 0.3);
   ResultsVerdict verdict;
-  verdict.worst = worstAccuracy(rule, inputs, begun.references, job.reset_method, optimized.module, &verdict.failing);
+  std::vector<std::string> remarks;
+  verdict.worst = worstAccuracy(rule, inputs, stateful, begun.references, job.reset_method, optimized.module, &remarks,
+                                &verdict.failing);
+  for (const std::string& remark : remarks) channel.log(remark);
   if (!verdict.worst.pass) return verdict;
   channel.progress("verify on other inputs", 0.35);
-  const FurtherAccuracy further = furtherAccuracy(rule, inputs, job.reset_method, optimized.module);
+  const FurtherAccuracy further = furtherAccuracy(rule, inputs, stateful, job.reset_method, optimized.module);
   channel.log(further.tried);
   if (further.worst.pass) return verdict;
-  return {further.worst, {further.failing}};
+  return {further.worst, further.failing};
 }
 
 // What to leave out for results to be right. Below FP32 results may also be off because of the precision.
@@ -240,10 +249,12 @@ nlohmann::json faultOf(const EngineJob& job, const Begun& begun, const Optimized
   return nullptr;
 }
 
-void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& begun, OptimizedModel& optimized,
-           Channel& channel) {
+// `state`: the file's; whatever runs the model here leaves it with that, so every comparison and every export begins
+// with it.
+void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& begun, const ModuleState& state,
+           OptimizedModel& optimized, Channel& channel) {
   const JobInputs& inputs = *begun.inputs;
-  Rounds rounds(optimized.module, inputs.example(), measure, channel);
+  Rounds rounds(optimized.module, state, inputs.example(), measure, channel);
   std::optional<ResultsVerdict> verdict;
   while (true) {
     const FinishRequest request = rounds.takeAll();
@@ -253,17 +264,19 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
     if (request.profile_iterations > 0) {
       channel.progress("time every step", 0.0, true);
       profileSteps(optimized.module, inputs.example(), request.profile_iterations, optimized.origins, run);
+      state.restore();
     }
     if (request.profile_iterations > 0 && job.optimize.precision != Precision::kFp32) {
       channel.progress("compare operations with FP32", 0.2);
       run.node_accuracy = compareNodes(job, inputs, optimized);
     }
-    if (!verdict) verdict = judgeResults(job, begun, optimized, channel);
+    if (!verdict) verdict = judgeResults(job, begun, !state.empty(), optimized, channel);
     const AccuracyRecord& accuracy = verdict->worst;
     run.accuracy = accuracy;
     if (request.evaluate) {
       run.export_bytes = compiledBytes(optimized);
       if (begun.data) run.metrics = judge(job, *begun.data, inputs, optimized.module, channel);
+      state.restore();
     }
     std::int64_t model_bytes = 0;
     if (request.export_form == ExportForm::kPortable && accuracy.pass && job.optimize.precision != Precision::kFp32) {
@@ -296,6 +309,7 @@ void runOptimizeJob(const EngineJob& described, Channel& channel) {
       ownRecipe(options.quantization_recipe, begun.model->module(), inputs.example(), options);
   OptimizedModel optimized = begun.frozen ? optimizeModel(std::move(*begun.frozen), options, observer)
                                           : optimizeModel(begun.model->module(), inputs.example(), options, observer);
+  const ModuleState state(optimized.module);
   optimized.preprocess = jobPreprocess(job);
   begun.frozen.reset();
   begun.model.reset();  // a program that uses the result would not keep the original either
@@ -332,7 +346,17 @@ void runOptimizeJob(const EngineJob& described, Channel& channel) {
                 {"threads", measure.threads},
                 {"instances", measure.instances},
                 {"coverage_nodes", optimized.coverage.nodes}});
-  if (!job.optimize_only) serve(job, measure, begun, optimized, channel);
+  if (!job.optimize_only) serve(job, measure, begun, state, optimized, channel);
+}
+
+// True if the model writes to its attributes. A model that cannot be frozen counts as one that does, since several
+// calls in sequence are right for any.
+bool keepsState(const torch::jit::Module& module) {
+  try {
+    return !ModuleState(freezeForPasses(module, {})).empty();
+  } catch (const std::exception&) {
+    return true;
+  }
 }
 
 void runVerifyJob(const EngineJob& job, Channel& channel) {
@@ -343,9 +367,13 @@ void runVerifyJob(const EngineJob& job, Channel& channel) {
   const JobInputs inputs(original, job);
   nlohmann::json records = nlohmann::json::array();
   std::vector<AccuracyRecord> all;
-  for (const auto& steps : inputs.verificationSequences(!job.reset_method.empty())) {
+  for (const auto& steps : inputs.verificationSequences(keepsState(original.module()))) {
     channel.progress("verify", 0.5);
-    const auto found = verifyModule(original.module(), candidate.module(), steps, job.reset_method, accuracyRule(job));
+    const ReferenceResults reference = referenceResults(original.module(), steps, job.reset_method);
+    if (all.empty()) {
+      for (const std::string& remark : remarksOn(reference)) channel.log(remark);
+    }
+    const auto found = verifyModule(reference, candidate.module(), steps, job.reset_method, accuracyRule(job));
     all.insert(all.end(), found.begin(), found.end());
   }
   // Worst records come first, whichever inputs they come from.

@@ -20,14 +20,16 @@ std::int64_t processCpuNs() {
 
 }  // namespace
 
-Rounds::Rounds(torch::jit::Module& module, const Inputs& inputs, const MeasureOptions& options, Channel& channel)
-    : module_(module), inputs_(inputs), channel_(channel) {
+Rounds::Rounds(torch::jit::Module& module, const ModuleState& state, const Inputs& inputs,
+               const MeasureOptions& options, Channel& channel)
+    : module_(module), state_(state), inputs_(inputs), channel_(channel) {
   if (options.instances > 1) pool_ = std::make_unique<InstancePool>(module, options.instances, options.threads);
 }
 
 void Rounds::take(const Turn& turn) {
   RoundResult result;
   result.index = turn.index;
+  state_.restore();
   const std::int64_t wall = result.begin_ns = nowNs();
   const std::int64_t cpu = processCpuNs();
   result.latency_ns = pool_ ? timeInstances(*pool_, inputs_, turn.seconds, turn.iterations)
@@ -40,7 +42,10 @@ void Rounds::take(const Turn& turn) {
 FinishRequest Rounds::takeAll() {
   while (true) {
     const nlohmann::json message = channel_.receive();
-    if (messageText(message, "type") == "finish") return finishRequestFromJson(message);
+    if (messageText(message, "type") == "finish") {
+      state_.restore();
+      return finishRequestFromJson(message);
+    }
     take(turnFromJson(message));
   }
 }

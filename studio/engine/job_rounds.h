@@ -4,15 +4,18 @@
 #include <memory>
 
 #include "core/model/instance_pool.h"
+#include "core/model/module_state.h"
 #include "studio/engine/channel.h"
 
 namespace ipex_studio {
 
 // Runs forward for each turn that the studio asks for; several instances run through one pool, which lives as long as
-// this.
+// this. Each turn begins with `state`, which is the module's, so that variants that run side by side see equal states
+// however many calls fit into their turns. The module is left with that state.
 class Rounds {
  public:
-  Rounds(torch::jit::Module& module, const Inputs& inputs, const MeasureOptions& options, Channel& channel);
+  Rounds(torch::jit::Module& module, const ModuleState& state, const Inputs& inputs, const MeasureOptions& options,
+         Channel& channel);
   // Answers turns until a finish request comes, and returns that.
   FinishRequest takeAll();
 
@@ -20,6 +23,7 @@ class Rounds {
   void take(const Turn& turn);
 
   torch::jit::Module& module_;
+  const ModuleState& state_;
   const Inputs& inputs_;
   Channel& channel_;
   std::unique_ptr<InstancePool> pool_;

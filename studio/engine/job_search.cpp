@@ -49,7 +49,8 @@ class Search {
         inputs_(model_, job, namedInputs(*data_, data_->batch(0))),
         metric_(jobMetric(job.data, *data_)),
         models_(job, model_.module(), inputs_.example(), channel),
-        reference_(freezeBaseline(model_.module(), job.optimize.preserved_methods)) {}
+        reference_(freezeBaseline(model_.module(), job.optimize.preserved_methods)),
+        reference_state_(reference_) {}
 
   void run() {
     state_ = SearchState::read(job_.state, data_->fingerprint());
@@ -162,6 +163,7 @@ class Search {
     const torch::NoGradGuard no_grad;
     BuiltModel built = models_.build(precisionOf(assignment), recipeToText(recipeOf(assignment)));
     Metric sqnr(MetricKind::kSqnr);
+    if (expected_.empty()) reference_state_.restore();
     const std::int64_t batches = std::min(data_->batches(), (kComparedSamples + job_.data.batch - 1) / job_.data.batch);
     for (std::int64_t b = 0; b < batches; ++b) {
       const DataBatch batch = data_->batch(b);
@@ -274,6 +276,8 @@ class Search {
       BuiltModel& built = lower ? *lower : fp32();
       channel_.progress("time " + name, fraction, true);
       trial.record.elapsed_ns = timeOf(built, assignment);
+      built.state.restore();
+      reference_state_.restore();
       const auto metrics =
           evaluate(built.module(), &reference_, *data_, inputs_, metric_, 64, "judge " + name, channel_);
       trial.record.metric = metrics.front().value;
@@ -343,7 +347,8 @@ class Search {
       BuiltModel low = buildTuned(best->assignment);
       // A choice that passes the metric is exported only if its results also pass verification.
       const AccuracyRule rule{precisionOf(best->assignment), job_.optimize.min_cosine};
-      const AccuracyRecord accuracy = worstAccuracy(rule, inputs_, {}, job_.reset_method, low.module());
+      const AccuracyRecord accuracy =
+          worstAccuracy(rule, inputs_, !low.state.empty(), {}, job_.reset_method, low.module());
       if (!accuracy.pass) {
         channel_.log(
             fmt::format("'{}' is not accurate enough ({}), so it is not chosen.", best->record.name, accuracy.text),
@@ -399,6 +404,7 @@ class Search {
   Metric metric_;
   SearchModels models_;
   torch::jit::Module reference_;
+  const ModuleState reference_state_;
   const Clock::time_point begin_ = Clock::now();
   SearchState state_;
   Recipe recipe_;

@@ -45,10 +45,11 @@ std::string triedText(const FurtherInputsSearch& search) {
 
 }  // namespace
 
-AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs,
+AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs, bool stateful,
                              const std::vector<ReferenceResults>& references, const std::string& reset_method,
-                             torch::jit::Module& candidate, std::vector<Inputs>* failing) {
-  const auto sequences = inputs.verificationSequences(!reset_method.empty());
+                             torch::jit::Module& candidate, std::vector<std::string>* remarks,
+                             std::vector<Inputs>* failing) {
+  const auto sequences = inputs.verificationSequences(stateful);
   std::optional<Model> original;
   if (references.size() != sequences.size()) original = Model::load(kEngineModelPath);
   AccuracyRecord worst;
@@ -56,6 +57,7 @@ AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs,
   for (std::size_t s = 0; s < sequences.size(); ++s) {
     const ReferenceResults reference =
         original ? referenceResults(original->module(), sequences[s], reset_method) : references[s];
+    if (remarks != nullptr && s == 0) *remarks = remarksOn(reference);
     for (const AccuracyRecord& record : verifyModule(reference, candidate, sequences[s], reset_method, rule)) {
       if (record.output != -1) continue;
       if (first || (worst.pass && !record.pass) || (worst.pass == record.pass && record.max_rel > worst.max_rel)) {
@@ -69,18 +71,19 @@ AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs,
   return worst;
 }
 
-FurtherAccuracy furtherAccuracy(const AccuracyRule& rule, const JobInputs& inputs, const std::string& reset_method,
-                                torch::jit::Module& candidate) {
+FurtherAccuracy furtherAccuracy(const AccuracyRule& rule, const JobInputs& inputs, bool stateful,
+                                const std::string& reset_method, torch::jit::Module& candidate) {
   Model original = Model::load(kEngineModelPath);
   FurtherInputsSearch search = findFurtherInputs(original.module(), inputs.example());
   keepInTime(search);
   FurtherAccuracy accuracy;
   accuracy.tried = triedText(search);
   for (const FurtherInputs& further : search.found) {
-    const ReferenceResults reference = referenceResults(original.module(), {further.inputs}, reset_method);
+    const std::vector<Inputs> steps(stateful ? 2 : 1, further.inputs);
+    const ReferenceResults reference = referenceResults(original.module(), steps, reset_method);
     AccuracyRecord record;
     try {
-      record = verifyModule(reference, candidate, {further.inputs}, reset_method, furtherRule(rule)).front();
+      record = verifyModule(reference, candidate, steps, reset_method, furtherRule(rule)).front();
     } catch (const Error& problem) {
       record.pass = false;
       record.text = fmt::format("the model takes these inputs and the optimized one fails: {}", problem.what());
@@ -88,10 +91,26 @@ FurtherAccuracy furtherAccuracy(const AccuracyRule& rule, const JobInputs& input
     if (record.pass) continue;
     record.text = fmt::format("with {}: {}", further.text, record.text);
     accuracy.worst = std::move(record);
-    accuracy.failing = further.inputs;
+    accuracy.failing = steps;
     break;
   }
   return accuracy;
+}
+
+std::vector<std::string> remarksOn(const ReferenceResults& reference) {
+  std::vector<std::string> remarks;
+  if (reference.random.matter) {
+    remarks.push_back(
+        fmt::format("The model draws random numbers: with others its results differ by up to {:.2g} from its own, so "
+                    "they were compared with the same numbers on both sides.",
+                    reference.random.spread));
+  }
+  if (reference.precision == Precision::kBf16 || reference.precision == Precision::kFp16) {
+    const std::string name = reference.precision == Precision::kBf16 ? "BF16" : "FP16";
+    remarks.push_back(
+        fmt::format("The model computes in {} itself, so its results are judged as those of {}.", name, name));
+  }
+  return remarks;
 }
 
 }  // namespace ipex_studio

@@ -36,7 +36,9 @@ BuiltModel SearchModels::build(Precision precision, const std::string& recipe) c
 
 BuiltModel SearchModels::buildTuned(Precision precision, const std::string& recipe) {
   OptimizedModel model = make(precision, recipe, job_.optimize.tune);
+  const ModuleState state(model.module);
   firstRun(model.module, example_);
+  state.restore();
   const std::string fresh = tuningRecord(model.tuning, true);
   if (!fresh.empty()) {
     tuning_record_ = tuningRecord(model.tuning, false);

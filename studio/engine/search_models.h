@@ -1,6 +1,7 @@
 // Makes the many models, up to hundreds, that a search over precisions tries.
 #pragma once
 
+#include "core/model/module_state.h"
 #include "passes/optimize.h"
 #include "studio/engine/channel.h"
 
@@ -9,7 +10,7 @@ namespace ipex_studio {
 // One model. libtorch keeps the compiled code of a method as long as anything refers to it, so the destructor releases
 // the methods.
 struct BuiltModel {
-  explicit BuiltModel(OptimizedModel made) : model(std::move(made)) {}
+  explicit BuiltModel(OptimizedModel made) : model(std::move(made)), state(model.module) {}
   ~BuiltModel();
   BuiltModel(const BuiltModel&) = delete;
   BuiltModel& operator=(const BuiltModel&) = delete;
@@ -17,6 +18,7 @@ struct BuiltModel {
   torch::jit::Module& module() { return model.module; }
 
   OptimizedModel model;
+  const ModuleState state;  // as in the file
 };
 
 // Builds models. Kernel times measured for one model are known to later ones, since most of their steps are the same,
@@ -31,7 +33,8 @@ class SearchModels {
   OptimizeOptions options(Precision precision, TuneMode tune) const;
   // A model with kernels chosen by rules of thumb. `recipe`: read in INT8 only. Throws what optimizeModel throws.
   BuiltModel build(Precision precision, const std::string& recipe) const;
-  // A model with kernels measured as the job says, which has run once.
+  // A model with kernels measured as the job says, which has run once and begins with
+  // the file's state.
   BuiltModel buildTuned(Precision precision, const std::string& recipe);
 
  private:

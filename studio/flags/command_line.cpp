@@ -34,7 +34,7 @@ constexpr char kRunExamples[] = R"(
 Examples:
   ipex-studio run resnet50.pt -o fast.pt                     export in `compiled` form
   ipex-studio run resnet50.pt -o fast.pt --form portable     for stock PyTorch, no library of ours
-  ipex-studio run vad.pt --input x:1x512 --input sr=16000 --reset reset_states
+  ipex-studio run vad.pt --input x:1x512 --input sr=16000 --preserve reset_states
   ipex-studio run net.pt --input x:1..32x3x224x224           verified at batch 1, 16 and 32
   ipex-studio run net.pt --inputs samples.npz --json > result.json
 

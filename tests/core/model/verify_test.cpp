@@ -40,6 +40,32 @@ TEST(Verify, RefusesOtherKindsOfResults) {
   EXPECT_TRUE(worst(tuple({x, 3, 0.5, false}), tuple({x, 3, 0.5, false})).pass);
 }
 
+// Integers that are equal say so, and do not hide how far the values beside them are off.
+TEST(Verify, IntegersBesideFloats) {
+  const at::Tensor x = at::tensor({1.0f, 2.0f, 3.0f}), ids = at::arange(3), flags = at::tensor({1, 0}).to(at::kBool);
+  const auto records = compareOutputs(tuple({ids, x + 1e-5, flags}), tuple({ids, x, flags}), nullptr);
+  ASSERT_EQ(records.size(), 4u);
+  for (const AccuracyRecord& record : records) EXPECT_TRUE(record.pass) << record.text;
+  for (const int o : {1, 3}) {
+    EXPECT_EQ(records[o].sqnr_db, kSqnrOfEqual);
+    EXPECT_EQ(records[o].text, "equal");
+  }
+  EXPECT_GT(records[0].max_abs, 9e-6);
+  EXPECT_LT(records[0].sqnr_db, 120);
+  const AccuracyRecord wrong = worst(tuple({ids + at::tensor({0, 0, 7}), x}), tuple({ids, x}));
+  EXPECT_FALSE(wrong.pass);
+  EXPECT_EQ(wrong.max_abs, 7);
+  EXPECT_EQ(wrong.text, "1 of 3 integers differ from the model's, by up to 7");
+  EXPECT_EQ(worst(at::ones({2}, at::kBool), flags).text, "1 of 2 booleans differ from the model's, by up to 1");
+}
+
+TEST(Verify, ComplexNumbers) {
+  const at::Tensor x = at::complex(at::randn({8}), at::randn({8}));
+  EXPECT_TRUE(worst(x * (1 + 1e-6), x).pass);
+  EXPECT_FALSE(worst(x * 1.01, x).pass);
+  EXPECT_FALSE(worst(x.conj().resolve_conj(), x).pass);
+}
+
 TEST(Verify, NotANumber) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
   const at::Tensor special = at::tensor({1.0, nan, infinity, -infinity});

@@ -103,7 +103,7 @@ class NotThree(torch.nn.Module):
 
 
 class Dice(torch.nn.Module):
-    """Another result each time, so nothing can be verified."""
+    """Another result each time, unless the random numbers are the same."""
 
     def __init__(self):
         super().__init__()

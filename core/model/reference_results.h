@@ -1,0 +1,52 @@
+// Results that optimized models are compared with: the model's own, and those of its FP64 copy. Throws Error(kUsage) if
+// inputs do not fit, Error(kFailure) if a model fails while running.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/model/model.h"
+#include "core/record/options.h"
+
+namespace ipex_studio {
+
+// All tensors and numbers of a result, in order; numbers as tensors of no dimension.
+std::vector<at::Tensor> tensorsOf(const torch::jit::IValue& result);
+
+// Calls of a module in sequence.
+struct SequenceRun {
+  std::vector<torch::jit::IValue> results;  // one per step
+  std::vector<at::Tensor> generator;        // what random numbers come next, after each step (random_numbers.h)
+  bool draws = false;                       // a step drew random numbers
+};
+// Runs `module` on copies of `steps` after calling `reset` (may be empty). The random numbers of each step depend
+// on its number and `seed` alone; the generator gets its own state back.
+SequenceRun runSequence(torch::jit::Module& module, const std::vector<Inputs>& steps, const std::string& reset,
+                        std::uint64_t seed = 1);
+
+// The random numbers that a model draws, and what they do to its results.
+struct RandomDraws {
+  std::vector<at::Tensor> generator;  // SequenceRun::generator of the reference
+  bool matter = false;                // results depend on the numbers
+  double spread = 0;                  // largest difference between results that come from different numbers
+  bool repeatable = true;             // equal numbers give equal results
+};
+
+// Results to compare with. They depend on no candidate, so they may be computed ahead.
+struct ReferenceResults {
+  std::vector<torch::jit::IValue> own;  // the model's own, one per step
+  // Of the model's FP64 copy, where that is possible: not if the model rounds values to integers itself, nor if its
+  // results depend on random numbers, which FP64 draws otherwise.
+  std::optional<std::vector<torch::jit::IValue>> fp64;
+  // What the model itself computes in: INT8 if it rounds values to integers; BF16 or FP16 if it holds or makes such
+  // values and its results are further off than FP32's.
+  Precision precision = Precision::kFp32;
+  RandomDraws random;
+};
+// Runs copies of `original` on the steps, after calling `reset` (may be empty) on each.
+ReferenceResults referenceResults(const torch::jit::Module& original, const std::vector<Inputs>& steps,
+                                  const std::string& reset);
+
+}  // namespace ipex_studio
