@@ -13,7 +13,9 @@
 #include "core/file/pt_file.h"
 #include "core/graph/graph_heap.h"
 #include "core/model/file_descriptor.h"
+#include "core/model/inline_forks.h"
 #include "core/model/node_runner.h"
+#include "core/model/run_mode.h"
 #include "core/torch/torch_error.h"
 
 namespace ipex_studio {
@@ -43,6 +45,11 @@ torch::jit::Module frozenCopy(const torch::jit::Module& module, const std::vecto
                               bool optimize_numerics) {
   torch::jit::Module copy = module.clone(/*inplace=*/true);
   copy.eval();
+  if (!optimize_numerics) {
+    const auto graph = copy.get_method("forward").graph();
+    torch::jit::Inline(*graph);
+    inlineForks(*graph);
+  }
   torch::jit::Module frozen = torch::jit::freeze(copy, preserved, optimize_numerics);
   // The remaining attributes are state that runs may write to, so the copy gets its own.
   return frozen.attributes().size() == 0 ? frozen : frozen.deepcopy();
@@ -84,7 +91,7 @@ torch::jit::Module freezeBaseline(const torch::jit::Module& module, const std::v
 }
 
 void recordShapes(torch::jit::Module& module, const Inputs& inputs) {
-  const torch::NoGradGuard no_grad;
+  const RunMode mode(module);
   // The run must leave a stateful model, and inputs that it writes into, as they were.
   torch::jit::Module copy = module.deepcopy();
   auto graph = module.get_method("forward").graph();

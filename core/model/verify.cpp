@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/graph/fused_op.h"
+#include "core/model/run_mode.h"
 #include "core/torch/torch_error.h"
 
 namespace ipex_studio {
@@ -189,6 +190,7 @@ void resetState(Module& module, const std::string& method) {
 }
 
 std::vector<IValue> runAll(Module& module, const std::vector<Inputs>& steps, const std::string& reset) {
+  const RunMode mode(module);
   resetState(module, reset);
   std::vector<IValue> results;
   for (const Inputs& inputs : steps) {

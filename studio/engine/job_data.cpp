@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/file/zip_reader.h"
+#include "core/model/run_mode.h"
 #include "core/torch/torch_error.h"
 #include "studio/engine/job_inputs.h"
 
@@ -82,7 +83,7 @@ Metric jobMetric(const DataRequest& request, const DataSet& data) {
 std::vector<MetricRecord> evaluate(torch::jit::Module& module, torch::jit::Module* reference, const DataSet& data,
                                    const JobInputs& inputs, Metric metric, std::int64_t compared,
                                    const std::string& stage, Channel& channel) {
-  const torch::NoGradGuard no_grad;
+  const RunMode mode(module);
   Metric sqnr(MetricKind::kSqnr), cosine(MetricKind::kCosine);
   const std::int64_t batches = data.batches();
   const bool own_results = metric.needsResults() && data.labelled();  // labels are no results
