@@ -180,6 +180,45 @@ TEST(PtFile, DoesNotSuspectHarmlessNames) {
   EXPECT_EQ(report.operators.count("aten::device"), 0u);
 }
 
+TEST(PtFile, ListsExportedMethods) {
+  Net net;
+  EXPECT_TRUE(inspectBytes(net.bytes()).methods.empty());
+  for (const char* name : {"step", "_helper", "reset"}) {
+    net.code += std::string("  def ") + name + "(self: __torch__.Net,\n    x: Tensor) -> Tensor:\n    return x\n";
+  }
+  net.code += "class Other(Module):\n  def turn(self: __torch__.Other) -> NoneType:\n    return None\n";
+  const PtFileReport report = inspectBytes(net.bytes());
+  EXPECT_EQ(report.methods, (std::vector<std::string>{"step", "reset"}));
+  EXPECT_THAT(describe(report), HasSubstr("methods     step, reset  (besides forward; --method NAME optimizes one)\n"));
+  EXPECT_EQ(toJson(report)["methods"].size(), 2u);
+}
+
+TEST(PtFile, NamesTrainingModeGpusAndLostWeights) {
+  Net net;
+  EXPECT_TRUE(inspectBytes(net.bytes()).findings.empty());
+  net.data_pkl.replace(net.data_pkl.find(binUnicode("training")) + binUnicode("training").size(), 1, "\x88");
+  PtFileReport report = inspectBytes(net.bytes());
+  ASSERT_NE(findingOf(report, "training-mode"), nullptr);
+  EXPECT_FALSE(report.dangerous());
+  EXPECT_THAT(describe(report),
+              HasSubstr("training-mode: Was saved in training mode; it runs in evaluation mode here."));
+
+  for (const char* code : {"    d = torch.device(\"cuda:0\")\n", "    d = torch.cuda(x)\n"}) {
+    net.code = netCode() + std::string(code);
+    EXPECT_NE(findingOf(inspectBytes(net.bytes()), "names-gpu"), nullptr) << code;
+  }
+  net.code = netCode() + std::string("    w = ops.prim.ConstantMKLDNNTensor()\n");
+  report = inspectBytes(net.bytes());
+  ASSERT_NE(findingOf(report, "lost-weights"), nullptr);
+  try {
+    refuseLostWeights(report, "net.pt");
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadModel);
+    EXPECT_THAT(error.what(), HasSubstr("'net.pt' cannot be run: torch.jit.optimize_for_inference moved its weights"));
+  }
+}
+
 TEST(PtFile, NamesForeignOperatorsAndClasses) {
   Net net;
   net.code +=
@@ -328,6 +367,29 @@ TEST_F(PtFileOnDisk, NamesOnnx) {
             "'" + path +
                 "' is an ONNX model, not a TorchScript model; export the PyTorch model it came from with "
                 "torch.jit.save(torch.jit.script(model), 'model.pt').");
+}
+
+TEST_F(PtFileOnDisk, NamesWhatADownloadOrCheckOutLeft) {
+  const std::string pointer =
+      write("lfs.pt", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n");
+  EXPECT_EQ(refusal(pointer),
+            "'" + pointer +
+                "' is a Git LFS pointer, which stands for a model that is not here; run `git lfs pull` "
+                "in its repository, or download the file itself.");
+  for (const char* text : {"<!DOCTYPE html><html>", "\n  <html lang=\"en\">", "\xef\xbb\xbf<HTML>", "<!-- x --><html>",
+                           "<head><title>Sign in</title>"}) {
+    const std::string page = write("page.pt", text + std::string(600, ' '));
+    EXPECT_EQ(refusal(page), "'" + page +
+                                 "' is a web page (HTML), not a model: the download got a page or a message of the "
+                                 "server instead; open the address in a browser and take the link of the file itself.");
+  }
+  EXPECT_THAT(refusal(write("xml.pt", "<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>")),
+              HasSubstr("is an XML document, not a model"));
+  EXPECT_THAT(refusal(write("json.pt", "{\"error\": \"Repository not found\"}")),
+              HasSubstr("is a JSON text, not a model"));
+  EXPECT_THAT(refusal(write("model.pt.gz", std::string("\x1f\x8b\x08\x00\x00\x00", 6))),
+              HasSubstr("is packed with gzip; unpack it and name the model inside."));
+  EXPECT_THAT(refusal(write("short.pt", "v")), HasSubstr("is no ZIP archive"));
 }
 
 TEST_F(PtFileOnDisk, NamesPickles) {
