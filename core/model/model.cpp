@@ -14,6 +14,7 @@
 #include "core/graph/graph_heap.h"
 #include "core/model/file_descriptor.h"
 #include "core/model/inline_forks.h"
+#include "core/model/loaded_form.h"
 #include "core/model/node_runner.h"
 #include "core/model/run_mode.h"
 #include "core/torch/torch_error.h"
@@ -59,7 +60,8 @@ torch::jit::Module frozenCopy(const torch::jit::Module& module, const std::vecto
 
 Model Model::load(const std::string& path) {
   const FileDescriptor file(openModelFile(path));
-  inspectPtFile(file.get(), path, InspectOptions{false, false});
+  const PtFileReport report = inspectPtFile(file.get(), path, InspectOptions{false, false});
+  refuseLostWeights(report, path);
   Model model;
   model.path_ = path;
   try {
@@ -67,7 +69,9 @@ Model Model::load(const std::string& path) {
   } catch (const c10::Error& problem) {
     throw loadError(path, problem);
   }
-  model.module_.eval();
+  LoadedForm form = bringIntoForm(model.module_, formHints(report));
+  model.notes_ = std::move(form.notes);
+  model.reads_fp16_as_fp32_ = form.fp16_as_fp32;
   return model;
 }
 

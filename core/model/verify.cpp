@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/graph/fused_op.h"
+#include "core/model/loaded_form.h"
 #include "core/model/run_mode.h"
 #include "core/torch/torch_error.h"
 
@@ -138,29 +138,13 @@ bool roundsToIntegers(const Module& module) {
   return false;
 }
 
-// Replaces hard-coded float32 in dtype arguments by float64, in every method of every submodule.
-void rewriteDtypes(torch::jit::Block* block) {
-  for (torch::jit::Node* node : block->nodes()) {
-    for (torch::jit::Block* inner : node->blocks()) rewriteDtypes(inner);
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    if (schema == nullptr) continue;
-    for (std::size_t a = 0; a < schema->arguments().size() && a < node->inputs().size(); ++a) {
-      if (schema->arguments()[a].name() != "dtype") continue;
-      const auto value = constantInt(node->input(a));
-      if (!value || *value != static_cast<std::int64_t>(at::kFloat)) continue;
-      torch::jit::WithInsertPoint point(node);
-      node->replaceInput(a, node->owningGraph()->insertConstant(static_cast<std::int64_t>(at::kDouble)));
-    }
-  }
-}
-
 std::optional<Module> doubleCopy(const Module& original) {
   try {
     Module copy = original.deepcopy();
     Module cloned = copy.clone();
     cloned.eval();
     for (const Module& part : cloned.modules()) {
-      for (const auto& method : part.get_methods()) rewriteDtypes(method.graph()->block());
+      for (const auto& method : part.get_methods()) changeDtypes(*method.graph(), at::kFloat, at::kDouble);
     }
     // Module::to() would turn indices into floats, too.
     const auto widen = [](at::Tensor tensor) {
@@ -175,8 +159,9 @@ std::optional<Module> doubleCopy(const Module& original) {
 }
 
 IValue toDouble(const IValue& value) {
-  if (!value.isTensor() || !at::isFloatingType(value.toTensor().scalar_type())) return value;
-  return value.toTensor().to(at::kDouble);
+  return mapTensors(value, [](const at::Tensor& tensor) {
+    return at::isFloatingType(tensor.scalar_type()) ? tensor.to(at::kDouble) : tensor;
+  });
 }
 
 Inputs toDouble(const Inputs& inputs) {

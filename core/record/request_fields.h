@@ -178,13 +178,15 @@ void describe(V& v, Request& r) {
 
   // Model and inputs
   v(JsonField("inputs"), r.inputs,
-    Flag(FlagSet::kModel, "--input", "SPEC",
-         "One argument of forward: NAME:1x3x224x224[:dtype], NAME:SHAPE:int64[lo,hi] for ids, a range "
-         "x:1..32x3x224x224 that is verified at several sizes, or NAME=VALUE for numbers, booleans and None. "
-         "Once per argument, in order; what is missing is guessed, and the guess is said."));
+    Flag(
+        FlagSet::kModel, "--input", "SPEC",
+        "One argument of forward: NAME:1x3x224x224[:dtype], NAME:SHAPE:int64[lo,hi] for ids, a range "
+        "x:1..32x3x224x224 that is verified at several sizes, or NAME=VALUE for numbers, booleans, None, texts and any "
+        "nesting of [lists], (tuples) and {key: value}, with tensors in them as 2x3:float32. "
+        "Once per argument, in order; what is missing is guessed, and the guess is said."));
   v(JsonField("inputs_path"), r.inputs_path,
     Flag(FlagSet::kModel, "--inputs", "FILE",
-         "Take arguments from a file: .pt (list, dict or tuple of tensors), a recorded .io.pt, .npy or .npz. "
+         "Take arguments from a file: .pt (list, dict or tuple of any nesting), a recorded .io.pt, .npy or .npz. "
          "--input gives those that are not in it."));
   v(JsonField("optimize.preserved_methods"), optimize.preserved_methods,
     Flag(FlagSet::kModel, "--preserve", "NAME,...", "Methods and attributes that freezing must keep.").withCommas());

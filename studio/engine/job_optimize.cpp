@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/lower/region_object.h"
 #include "core/model/measure.h"
+#include "core/model/run_mode.h"
 #include "core/model/verify.h"
 #include "core/quantization/node_accuracy.h"
 #include "core/record/records_json.h"
@@ -51,6 +52,7 @@ Begun begin(const EngineJob& job, Channel& channel) {
   const std::int64_t load_begin = nowNs();
   begun.model = Model::load(kEngineModelPath);
   begun.load_ns = nowNs() - load_begin;
+  for (const std::string& note : begun.model->notes()) channel.log(note);
   begun.data = openJobData(*begun.model, job);
   if (begun.data) {
     begun.inputs.emplace(*begun.model, job, namedInputs(*begun.data, begun.data->batch(0)));
@@ -115,7 +117,7 @@ void checkPortable(const EngineJob& job, const JobInputs& inputs, const std::vec
   const char* const precision = precisionName(job.optimize.precision);
   torch::jit::Module module = torch::jit::load(file);
   try {
-    const torch::NoGradGuard no_grad;
+    const RunMode mode(module);
     module.forward(inputs.example());
   } catch (const std::exception& problem) {
     throw Error(

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "core/record/input_text.h"
 #include "core/runtime/machine_facts.h"
 #include "studio/protocol/sandbox.h"
 
@@ -23,8 +24,9 @@ void checkInputText(const std::string& text) {
   if (text[cut] == '=') return;
   const std::size_t end = text.find_first_of(":[", cut + 1);
   const std::string shape = text.substr(cut + 1, end == std::string::npos ? end : end - cut - 1);
-  const bool plain = std::all_of(shape.begin(), shape.end(),
-                                 [](unsigned char c) { return std::isdigit(c) != 0 || c == 'x' || c == '.'; });
+  const bool plain = shape == "scalar" || std::all_of(shape.begin(), shape.end(), [](unsigned char c) {
+                       return std::isdigit(c) != 0 || c == 'x' || c == '.';
+                     });
   if (!plain) {
     throw Error(ExitCode::kUsage, fmt::format("--input {}: the sizes \"{}\" must look like 1x3x224x224.", text, shape));
   }
@@ -170,10 +172,6 @@ void checkRequest(const JobRequest& request) {
   }
 }
 
-std::string inputText(const InputRecord& input) {
-  // The description of a tensor ends in a colon and its dtype; that of a scalar has no colon.
-  const bool tensor = input.description.find(':') != std::string::npos;
-  return input.name + (tensor ? ":" : "=") + input.description;
-}
+std::string inputText(const InputRecord& input) { return inputText(input.name, input.description); }
 
 }  // namespace ipex_studio
