@@ -55,8 +55,10 @@ torch::jit::IValue copyValue(const torch::jit::IValue& value);
 class Model {
  public:
   // Checks the file statically (core/file/pt_file.h), loads it through the same descriptor and brings it into the form
-  // that runs here (core/model/loaded_form.h): eval mode, the CPU, FP32 for FP16. Throws Error(kBadModel).
-  static Model load(const std::string& path);
+  // that runs here (core/model/loaded_form.h): eval mode, the CPU, FP32 for FP16. `method`: an exported
+  // method that takes the place of forward (core/model/exported_methods.h); empty: none. Throws Error(kBadModel), and
+  // Error(kUsage) if the model has no such method, or no forward and none was named.
+  static Model load(const std::string& path, const std::string& method = "");
   static Model fromModule(torch::jit::Module module);  // shares the module; without a path
 
   torch::jit::Module& module() { return module_; }
@@ -88,7 +90,8 @@ Inputs makeInputs(const std::vector<InputSpec>& specs, std::uint64_t seed, doubl
 // forward. Throws Error(kUsage) or Error(kBadModel).
 Inputs readInputs(const std::string& path);
 
-// Freezing leaves `module` as it is and shares its weights; `preserved` names methods and attributes that stay.
+// Freezing leaves `module` as it is and shares its weights; `preserved` names methods and attributes that stay beside
+// the exported methods, which always do.
 // Makes the frozen form that our passes start from: default freeze without its numeric folding, inlined, tuples
 // lowered.
 torch::jit::Module freezeForPasses(const torch::jit::Module& module, const std::vector<std::string>& preserved);

@@ -67,7 +67,7 @@ Error loadError(const std::string& path, const std::exception& problem) {
     return Error(
         ExitCode::kBadModel,
         fmt::format("'{}' uses the operator {}, which libtorch {} does not have; build ipex-studio with the PyTorch "
-                    "version that wrote the file, or load the library that defines the operator.",
+                    "version that wrote the file, or load the library that defines the operator with --library FILE.",
                     path, op, TORCH_VERSION));
   }
   op = misfit(text);

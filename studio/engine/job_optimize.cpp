@@ -13,6 +13,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/lower/region_object.h"
+#include "core/model/exported_methods.h"
 #include "core/model/measure.h"
 #include "core/model/run_mode.h"
 #include "core/model/verify.h"
@@ -50,7 +51,7 @@ Begun begin(const EngineJob& job, Channel& channel) {
   channel.progress("load", 0);
   Begun begun;
   const std::int64_t load_begin = nowNs();
-  begun.model = Model::load(kEngineModelPath);
+  begun.model = Model::load(kEngineModelPath, job.method);
   begun.load_ns = nowNs() - load_begin;
   for (const std::string& note : begun.model->notes()) channel.log(note);
   begun.data = openJobData(*begun.model, job);
@@ -118,14 +119,15 @@ void checkPortable(const EngineJob& job, const JobInputs& inputs, const std::vec
   torch::jit::Module module = torch::jit::load(file);
   try {
     const RunMode mode(module);
-    module.forward(inputs.example());
+    module.get_method(job.method.empty() ? "forward" : job.method)(inputs.example());
   } catch (const std::exception& problem) {
     throw Error(
         ExitCode::kUnsupported,
         fmt::format("--form portable: stock PyTorch does not compute this model in {} ({}); use --form compiled.",
                     precision, shortMessage(problem)));
   }
-  const AccuracyRecord accuracy = worstAccuracy(accuracyRule(job), inputs, references, job.reset_method, module);
+  if (!job.method.empty()) exchangeForward(module, job.method);
+  const AccuracyRecord accuracy = worstAccuracy(job, accuracyRule(job), inputs, references, module);
   if (!accuracy.pass) {
     throw Error(ExitCode::kAccuracy, fmt::format("--form portable: computed by stock operators in {} the model is not "
                                                  "accurate enough ({}); use --form compiled.",
@@ -163,7 +165,7 @@ std::int64_t compiledBytes(const OptimizedModel& optimized) {
 std::vector<AccuracyRecord> compareNodes(const EngineJob& job, const JobInputs& inputs,
                                          const OptimizedModel& optimized) {
   const torch::jit::Module frozen =
-      freezeForPasses(Model::load(kEngineModelPath).module(), job.optimize.preserved_methods);
+      freezeForPasses(Model::load(kEngineModelPath, job.method).module(), job.optimize.preserved_methods);
   try {
     return nodeAccuracy(frozen, optimized.rewritten, optimized.rewritten_origins, inputs.example(), optimized.divisors);
   } catch (const Error&) {
@@ -180,7 +182,8 @@ std::vector<MetricRecord> judge(const EngineJob& job, const DataSet& data, const
   const Metric metric = jobMetric(job.data, data);
   const bool compare = job.optimize.precision != Precision::kFp32 || metric.needsResults();
   if (!compare) return evaluate(candidate, nullptr, data, inputs, metric, 0, "evaluate", channel);
-  torch::jit::Module reference = freezeBaseline(Model::load(kEngineModelPath).module(), job.optimize.preserved_methods);
+  torch::jit::Module reference =
+      freezeBaseline(Model::load(kEngineModelPath, job.method).module(), job.optimize.preserved_methods);
   return evaluate(candidate, &reference, data, inputs, metric, kComparedBatches, "evaluate", channel);
 }
 
@@ -219,7 +222,7 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
     }
     if (!verified) {
       channel.progress("verify", 0.3);
-      accuracy = worstAccuracy(accuracyRule(job), inputs, begun.references, job.reset_method, optimized.module);
+      accuracy = worstAccuracy(job, accuracyRule(job), inputs, begun.references, optimized.module);
       verified = true;
     }
     run.accuracy = accuracy;
@@ -256,6 +259,7 @@ void runOptimizeJob(const EngineJob& described, Channel& channel) {
   OptimizedModel optimized = begun.frozen ? optimizeModel(std::move(*begun.frozen), options, observer)
                                           : optimizeModel(begun.model->module(), inputs.example(), options, observer);
   optimized.preprocess = jobPreprocess(job);
+  optimized.method = job.method;
   begun.frozen.reset();
   begun.model.reset();  // a program that uses the result would not keep the original either
   channel.record("frozen", optimized.frozen);
@@ -293,8 +297,8 @@ void runOptimizeJob(const EngineJob& described, Channel& channel) {
 
 void runVerifyJob(const EngineJob& job, Channel& channel) {
   channel.progress("load", 0);
-  Model original = Model::load(kEngineModelPath);
-  Model candidate = Model::load("/proc/self/fd/5");
+  Model original = Model::load(kEngineModelPath, job.method);
+  Model candidate = Model::load("/proc/self/fd/5", job.method);
   static_assert(kEngineOtherFd == 5);
   const JobInputs inputs(original, job);
   nlohmann::json records = nlohmann::json::array();

@@ -8,12 +8,12 @@
 
 namespace ipex_studio {
 
-AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs,
-                             const std::vector<ReferenceResults>& references, const std::string& reset_method,
-                             torch::jit::Module& candidate) {
+AccuracyRecord worstAccuracy(const EngineJob& job, const AccuracyRule& rule, const JobInputs& inputs,
+                             const std::vector<ReferenceResults>& references, torch::jit::Module& candidate) {
+  const std::string& reset_method = job.reset_method;
   const auto sequences = inputs.verificationSequences(!reset_method.empty());
   std::optional<Model> original;
-  if (references.size() != sequences.size()) original = Model::load(kEngineModelPath);
+  if (references.size() != sequences.size()) original = Model::load(kEngineModelPath, job.method);
   AccuracyRecord worst;
   bool first = true;
   for (std::size_t s = 0; s < sequences.size(); ++s) {

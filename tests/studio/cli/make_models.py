@@ -101,6 +101,20 @@ class Nested(torch.nn.Module):
         return [y * pair[0], images[-1] + pair[1][0]]
 
 
+class Streaming(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 6)
+
+    def forward(self, x):
+        return self.linear(x).relu()
+
+    @torch.jit.export
+    def step(self, x, state):
+        state = torch.tanh(self.linear(x) + state)
+        return state * 2, state
+
+
 class Warns(torch.nn.Module):
     """Warns and prints as it runs, inside of no_grad()."""
 
@@ -299,6 +313,7 @@ def main() -> None:
     torch.jit.script(Options().eval()).save(path("options.pt"))
     torch.jit.script(Defaults().eval()).save(path("defaults.pt"))
     torch.jit.script(Nested().eval()).save(path("nested.pt"))
+    torch.jit.script(Streaming().eval()).save(path("streaming.pt"))
     torch.jit.script(Warns().eval()).save(path("warns.pt"))
     torch.jit.script(Small().train()).save(path("training.pt"))
     torch.jit.script(Small().eval().half()).save(path("half.pt"))
@@ -324,6 +339,7 @@ def main() -> None:
 
     torch.save(Small().state_dict(), path("state_dict.pt"))
     with_replaced_code(path("small.pt"), path("unknown_op.pt"), b"torch.relu(", b"torch.relu_of_the_future(")
+    with_replaced_code(path("small.pt"), path("user_operator.pt"), b"torch.relu(", b"ops.user_library.twice_relu(")
     with open(path("small.pt"), "rb") as whole:
         content = whole.read()
     with open(path("truncated.pt"), "wb") as cut:
