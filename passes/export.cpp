@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/export/decompose.h"
 #include "core/export/decompose_newer.h"
+#include "core/model/exported_methods.h"
 #include "core/torch/torch_error.h"
 #include "passes/optimize.h"
 
@@ -43,11 +44,11 @@ template <class Target>
 void saveAs(const OptimizedModel& model, Target& target, ExportForm form) {
   torch::jit::ExtraFilesMap extra;
   if (!model.preprocess.empty()) extra["preprocess.toml"] = model.preprocess;
-  if (form == ExportForm::kCompiled) {
-    model.module.save(target, extra);
-  } else {
-    portableForm(model).save(target, extra);
-  }
+  torch::jit::Module module = form == ExportForm::kPortable ? portableForm(model)
+                              : model.method.empty()        ? model.module
+                                                            : model.module.clone(/*inplace=*/true);
+  if (!model.method.empty()) exchangeForward(module, model.method);
+  module.save(target, extra);
 }
 
 }  // namespace

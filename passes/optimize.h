@@ -44,6 +44,7 @@ struct OptimizedModel {
   std::shared_ptr<const CalibrationPlan> calibration;  // OptimizeOptions::calibrate; else null
   torch::jit::IValue tuning;  // region_object.h: what regions measure when they first run; none where they do not
   std::int64_t compile_ns = 0;
+  std::string method;  // exported method that stands in the place of forward; exports give both their names back
   std::shared_ptr<RegionHistory> regions;  // for eliminateSlowRegions(); null where there is nothing for it to do
   std::string preprocess;  // TOML (core/data/preprocess.h) that goes into exports as extra/preprocess.toml; empty: none
 };

@@ -1,9 +1,9 @@
 #!/bin/bash
 # From a clean clone to the main job on a real network: samples/quickstart.sh [ARGUMENT...]
 #
-# Installs what is missing, builds build/ipex-studio, exports ResNet-50 once, and opens the studio on it. Where there
-# is no display it does the same job headless: optimize, verify, measure, print the table. The arguments are passed on
-# to the program, for example: samples/quickstart.sh --threads 1
+# Installs what is missing, builds the programs and the operator library, exports ResNet-50 once, and opens the studio on
+# it. Where there is no display it does the same job headless: optimize, verify, measure, print the table. The arguments
+# are passed on to the program, for example: samples/quickstart.sh --threads 1
 set -euo pipefail
 
 samples=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -27,7 +27,8 @@ if [[ ! -f build/build.ninja ]]; then
   # The tests need more packages; tests/run.sh switches them on.
   configure build release -DIPEX_STUDIO_BUILD_TESTS=OFF
 fi
-build build "Building ipex-studio (some minutes the first time)" ipex-studio ipex-studio-engine
+# All that README's commands run, and that `cmake --install` installs.
+build build "Building ipex-studio (some minutes the first time)" ipex-studio ipex-studio-engine ipex_studio_ops
 model=$(exported_model resnet50)
 
 if display_is_reachable; then

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/graph/origins.h"
+#include "core/torch/stft_version.h"
 
 namespace ipex_studio {
 namespace {
@@ -15,7 +16,8 @@ namespace {
 struct NewerOperator {
   bool is_ours;
   const char* kind;
-  const char* source;  // TorchScript; its function is called `written`
+  const char* source;        // TorchScript; its function is called `written`
+  std::size_t operands = 0;  // of the form that is newer; 0: all forms are
 };
 
 // The bodies compute the same as the shims; the shims refuse dropout. dtype 6, 7, 11: float, double, bool.
@@ -54,18 +56,30 @@ def written(input: Tensor, normalized_shape: List[int], weight: Optional[Tensor]
     if weight is not None:
         y = torch.mul(y, weight)
     return y
-)"}};
+)"},
+                                             {IPEX_NEEDS_STFT_SHIM, "aten::stft", R"(
+def written(x: Tensor, n_fft: int, hop: Optional[int], win: Optional[int], window: Optional[Tensor], normalized: bool, onesided: Optional[bool], return_complex: Optional[bool], align: Optional[bool]) -> Tensor:
+    return torch.stft(x, n_fft, hop, win, window, normalized, onesided, return_complex)
+)",
+                                              9},
+                                             {IPEX_NEEDS_STFT_SHIM, "aten::stft", R"(
+def written(x: Tensor, n_fft: int, hop: Optional[int], win: Optional[int], window: Optional[Tensor], center: bool, pad: str, normalized: bool, onesided: Optional[bool], return_complex: Optional[bool], align: Optional[bool]) -> Tensor:
+    return torch.stft(x, n_fft, hop, win, window, center, pad, normalized, onesided, return_complex)
+)",
+                                              11}};
 
-// Graphs of the operators that this libtorch lacks, by name.
-const std::map<std::string, std::shared_ptr<torch::jit::Graph>>& writtenGraphs() {
+// Graphs of the operators that this libtorch lacks, by name and number of operands (0: any).
+using WrittenGraphs = std::map<std::pair<std::string, std::size_t>, std::shared_ptr<torch::jit::Graph>>;
+
+const WrittenGraphs& writtenGraphs() {
   static const auto graphs = [] {
-    std::map<std::string, std::shared_ptr<torch::jit::Graph>> written;
+    WrittenGraphs written;
     for (const NewerOperator& newer : kNewerOperators) {
       if (!newer.is_ours) continue;
       const auto unit = torch::jit::compile(newer.source);  // owns the called functions until they are inlined
       const auto graph = torch::jit::toGraphFunction(unit->get_function("written")).graph()->copy();
       torch::jit::Inline(*graph);
-      written[newer.kind] = graph;
+      written[{newer.kind, newer.operands}] = graph;
     }
     return written;
   }();
@@ -76,7 +90,9 @@ const std::map<std::string, std::shared_ptr<torch::jit::Graph>>& writtenGraphs()
 
 void decomposeNewerOperators(torch::jit::Graph& graph) {
   for (torch::jit::Node* node : allNodes(graph)) {
-    const auto written = writtenGraphs().find(node->kind().toQualString());
+    const std::string kind = node->kind().toQualString();
+    auto written = writtenGraphs().find({kind, node->inputs().size()});
+    if (written == writtenGraphs().end()) written = writtenGraphs().find({kind, 0});
     if (written == writtenGraphs().end()) continue;
     const torch::jit::WithInsertPoint at(node);
     torch::jit::Value* result = torch::jit::insertGraph(graph, *written->second, node->inputs()).at(0);

@@ -51,6 +51,7 @@ class Inspector {
     listTensors(*data_.scan, *report_, &tensors_);
     listConstants(*constants_.scan, &tensors_);
     summarize();
+    noteTraining();
     std::sort(report_->classes.begin(), report_->classes.end(),
               [](const CodeClass& a, const CodeClass& b) { return a.name < b.name; });
     tellProducer();
@@ -163,6 +164,7 @@ class Inspector {
     const bool known = std::any_of(report_->classes.begin(), report_->classes.end(),
                                    [&](const CodeClass& c) { return c.name == report_->root_class; });
     if (!known) fail(fmt::format("its code lacks class '{}'", report_->root_class));
+    listMethods();
     for (const ListedTensor& tensor : tensors_) {
       if (tensor.repeats) continue;
       const bool parameter = tensor.entry.role == TensorRole::kParameter;
@@ -172,6 +174,29 @@ class Inspector {
     }
     if (!options_.list_tensors) return;
     for (ListedTensor& tensor : tensors_) report_->tensors.push_back(std::move(tensor.entry));
+  }
+
+  void listMethods() {
+    for (const CodeClass& of : report_->classes) {
+      if (of.name != report_->root_class) continue;
+      for (const std::string& method : of.methods) {
+        if (method != "forward" && !startsWith(method, "_")) report_->methods.push_back(method);
+      }
+    }
+  }
+
+  // Looks at the model itself: what it sets for its parts differs only in rare models.
+  void noteTraining() {
+    const PickleScan& scan = *data_.scan;
+    const PickleValue& root = scan.values[scan.root];
+    if (root.count == 0 || scan.item(root, 0).kind != PickleKind::kDict) return;
+    const PickleValue& state = scan.item(root, 0);
+    for (std::uint32_t i = 0; i + 1 < state.count; i += 2) {
+      const PickleValue& value = scan.item(state, i + 1);
+      if (scan.item(state, i).text != "training" || value.kind != PickleKind::kBool || value.integer == 0) continue;
+      report_->findings.push_back({"training-mode", folder_ + "data.pkl",
+                                   "Was saved in training mode; it runs in evaluation mode here.", false});
+    }
   }
 
   // PyTorch does not write its version; the features of the file tell the oldest version that could have written it.
@@ -196,6 +221,13 @@ class Inspector {
 
 bool PtFileReport::dangerous() const {
   return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) { return finding.dangerous; });
+}
+
+void refuseLostWeights(const PtFileReport& report, const std::string& path) {
+  for (const Finding& finding : report.findings) {
+    if (finding.kind != "lost-weights") continue;
+    throw Error(ExitCode::kBadModel, fmt::format("'{}' cannot be run: {}", path, finding.text));
+  }
 }
 
 int openModelFile(const std::string& path) {

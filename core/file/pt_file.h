@@ -15,7 +15,8 @@ namespace ipex_studio {
 // An ability or a content of the file that its user should know of.
 struct Finding {
   std::string kind;        // "runs-on-load", "writes-files", "maps-files", "hidden-calls", "custom-class",
-                           // "foreign-operators", "sparse-tensor", "starts-threads", "newer-format"
+                           // "foreign-operators", "sparse-tensor", "starts-threads", "newer-format", "lost-weights",
+                           // "training-mode", "names-gpu"
   std::string member;      // "net/code/__torch__.py"; empty when it concerns the whole file
   std::string text;        // one sentence
   bool dangerous = false;  // can touch files or run code of others; needs trust or a sandbox
@@ -57,6 +58,7 @@ struct PtFileReport {
   std::int64_t buffer_tensors = 0, buffer_elements = 0;
   std::map<std::string, std::int64_t> tensor_bytes;  // by dtype; shared storages count once, constants included
   std::map<std::string, std::int32_t> operators;     // "aten::conv2d" -> how often the code names it
+  std::vector<std::string> methods;                  // of the root class that users call besides forward
   std::vector<CodeClass> classes;                    // sorted by name
   std::vector<std::string> functions;                // free functions of the code
   std::vector<Finding> findings;
@@ -78,6 +80,9 @@ int openModelFile(const std::string& path);
 // contents that can do harm become findings. `path` is only used in texts. Thread-safe. Cost: below 0.8 ms per MB plus
 // some ms.
 PtFileReport inspectPtFile(int fd, const std::string& path, const InspectOptions& options = {});
+
+// Throws Error(kBadModel) with one sentence if weights of the model did not get into the file ("lost-weights").
+void refuseLostWeights(const PtFileReport& report, const std::string& path);
 
 const char* tensorRoleName(TensorRole role);  // "parameter", "buffer", "attribute", "constant"
 

@@ -215,9 +215,17 @@ class CodeReader {
     const bool annotation = parts.size() == 1 && text_.substr(at_, 2) == " :";  // an attribute of that name
     if (annotation) return;
     if (parts[0] == "torch" && parts.size() == 2) {
+      if (parts[1] == "device" && text_.substr(at_, 6) == "(\"cuda") noteGpu();
+      if (parts[1] == "cuda") noteGpu();
       if (parts[1] != "device") ++report_->operators["aten::" + parts[1]];  // torch.device("cpu") is a constant
     } else if (parts[0] == "ops" && parts.size() >= 3) {
       ++report_->operators[parts[1] + "::" + parts[2]];
+      if (parts[1] == "prim" && parts[2] == "ConstantMKLDNNTensor") {
+        find("lost-weights",
+             "torch.jit.optimize_for_inference moved its weights into a form that files cannot hold, so they are lost; "
+             "save the model before it is called, which is not needed here.",
+             false);
+      }
       if (stockNamespaces().count(parts[1]) == 0 && parts[1] != "ipex_studio") {
         find("foreign-operators",
              fmt::format("Needs operators of '{}' ({}::{}), which stock PyTorch lacks.", parts[1], parts[1], parts[2]),
@@ -240,6 +248,8 @@ class CodeReader {
            !stock);
     }
   }
+
+  void noteGpu() { find("names-gpu", "Names a GPU, as models traced on one do; the CPU is taken instead.", false); }
 
   std::string_view text_;
   const std::string& member_;

@@ -5,9 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/string_util.h"
@@ -57,6 +60,48 @@ bool looksLikeOnnx(std::string_view head, std::uint64_t file_bytes) {
   return false;
 }
 
+// True if the text begins with `prefix` behind white space and a byte order mark, in letters of any case.
+bool beginsWith(std::string_view head, std::string_view prefix) {
+  if (startsWith(head, "\xef\xbb\xbf")) head.remove_prefix(3);
+  const std::size_t begin = head.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos || head.size() - begin < prefix.size()) return false;
+  return std::equal(prefix.begin(), prefix.end(), head.begin() + static_cast<std::ptrdiff_t>(begin),
+                    [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
+}
+
+// Refuses what stands in the place of a model when a download or a check-out went wrong.
+void refuseTransfer(std::string_view head, const std::string& path) {
+  if (startsWith(head, "version https://git-lfs.github.com/spec/")) {
+    refuse(
+        fmt::format("'{}' is a Git LFS pointer, which stands for a model that is not here; run `git lfs pull` in its "
+                    "repository, or download the file itself.",
+                    path));
+  }
+  const auto page = [&](const char* what) {
+    refuse(
+        fmt::format("'{}' is {}, not a model: the download got a page or a message of the server instead; open the "
+                    "address in a browser and take the link of the file itself.",
+                    path, what));
+  };
+  for (const char* begin : {"<!doctype html", "<html", "<head", "<!--"}) {
+    if (beginsWith(head, begin)) page("a web page (HTML)");
+  }
+  if (beginsWith(head, "<?xml")) page("an XML document");
+  if (beginsWith(head, "{\"") || beginsWith(head, "{\n")) page("a JSON text");
+  for (const auto& [begin, what] : {std::pair<std::string_view, const char*>{"\x1f\x8b", "gzip"},
+                                    {"BZh", "bzip2"},
+                                    {std::string_view("\xfd"
+                                                      "7zXZ",
+                                                      5),
+                                     "xz"},
+                                    {std::string_view("\x28\xb5\x2f\xfd", 4), "zstd"},
+                                    {std::string_view("7z\xbc\xaf", 4), "7z"},
+                                    {"Rar!", "rar"}}) {
+    if (startsWith(head, begin))
+      refuse(fmt::format("'{}' is packed with {}; unpack it and name the model inside.", path, what));
+  }
+}
+
 }  // namespace
 
 void refuseForeignFile(int fd, const std::string& path) {
@@ -90,6 +135,7 @@ void refuseForeignFile(int fd, const std::string& path) {
   if (startsWith(head.substr(std::min<std::size_t>(4, head.size())), "PTMF")) {
     refuseAs(path, "a mobile model in flatbuffer form");
   }
+  refuseTransfer(head, path);
   refuseAs(path, "no ZIP archive");
 }
 

@@ -168,6 +168,7 @@ nlohmann::json toJson(const PtFileReport& report) {
           {"tensor_bytes", report.tensor_bytes},
           {"tensors", std::move(tensors)},
           {"operators", report.operators},
+          {"methods", report.methods},
           {"classes", std::move(classes)},
           {"functions", report.functions},
           {"members", std::move(members)},
@@ -182,6 +183,10 @@ std::string describe(const PtFileReport& report) {
   if (!report.sha256.empty()) line(&out, "sha256", report.sha256);
   line(&out, "written by", fmt::format("{}  (format version {})", report.producer, report.format_version));
   line(&out, "model", plain(shortName(report.root_class)));
+  if (!report.methods.empty()) {
+    line(&out, "methods",
+         plain(fmt::format("{}  (besides forward; --method NAME optimizes one)", fmt::join(report.methods, ", "))));
+  }
   line(&out, "parameters",
        fmt::format("{}  in {} tensors", countText(report.parameter_elements), report.parameter_tensors));
   line(&out, "buffers", fmt::format("{}  in {} tensors", countText(report.buffer_elements), report.buffer_tensors));

@@ -6,6 +6,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "core/graph/differentiated.h"
+
 namespace ipex_studio {
 
 using torch::jit::AttributeKind;
@@ -203,6 +205,21 @@ class GraphHash {
   std::unordered_map<c10::Symbol, std::uint64_t> kinds_;
 };
 
+// Gives nodes through which gradients flow a kind that no pass asks for. Those that write keep theirs: passes have to
+// know of writes, and may replace a writing operator by its twin that does not.
+void disguiseDifferentiated(Graph& graph, MetNodes* met) {
+  static const c10::Symbol kHidden = c10::Symbol::fromQualString("ipex_studio::differentiated");
+  const auto gradient = [](c10::Symbol kind) {
+    return kind == c10::Symbol::fromQualString("aten::grad") || kind == c10::Symbol::fromQualString("aten::backward");
+  };
+  if (std::none_of(met->kinds.begin(), met->kinds.end(), gradient)) return;
+  const NodeSet found = differentiatedNodes(graph);
+  for (std::size_t n = 0; n < met->nodes.size(); ++n) {
+    const c10::FunctionSchema* schema = met->nodes[n]->maybeSchema();
+    if (found.contains(met->nodes[n]) && schema != nullptr && !schema->is_mutable()) met->kinds[n] = kHidden;
+  }
+}
+
 }  // namespace
 
 GraphIndex::GraphIndex(Graph& graph) {
@@ -213,6 +230,7 @@ GraphIndex::GraphIndex(Graph& graph) {
   std::unordered_map<c10::Symbol, std::uint32_t> indices;
   nodes_.reserve(met.nodes.size());
   kind_of_.reserve(met.nodes.size());
+  disguiseDifferentiated(graph, &met);
   for (std::size_t n = 0; n < met.nodes.size(); ++n) {
     const auto [known, unseen] = indices.emplace(met.kinds[n], static_cast<std::uint32_t>(kinds_.size()));
     if (unseen) kinds_.push_back(met.kinds[n]);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 
+#include "core/graph/differentiated.h"
 #include "core/graph/origins.h"
 #include "core/graph/random_nodes.h"
 #include "core/graph/reasons.h"
@@ -43,9 +44,18 @@ bool readsOptional(const LoweredNode& lowered) {
   });
 }
 
-// True for nodes that may stop the run or print, but change nothing that others read: such a check may run before or
-// after nodes that it does not depend on.
+// True for nodes that may stop the run or warn, but change nothing that others read: such a check may run before or
+// after nodes that it does not depend on, but not before another check.
 bool isCheck(const Node* node) { return node->kind() == c10::prim::RaiseException || node->kind() == c10::aten::warn; }
+
+// True for a check and for a node in which one is nested.
+bool holdsCheck(const Node* node) {
+  if (isCheck(node)) return true;
+  return std::any_of(node->blocks().begin(), node->blocks().end(), [](const torch::jit::Block* block) {
+    return std::any_of(block->nodes().begin(), block->nodes().end(),
+                       [](const Node* inner) { return holdsCheck(inner); });
+  });
+}
 
 }  // namespace
 
@@ -67,7 +77,8 @@ NodeSet nodesWithEffects(torch::jit::Graph& graph) {
 }
 
 RegionLevels::RegionLevels(torch::jit::Block& block, const NodeSet& effects,
-                           const std::function<bool(const Node*)>& left_out) {
+                           const std::function<bool(const Node*)>& left_out)
+    : differentiated_(differentiatedNodes(*block.owningGraph())) {
   for (Node* node : block.nodes()) {
     if (node->kind() != c10::prim::Constant) place(node, effects.contains(node), left_out && left_out(node));
   }
@@ -121,7 +132,10 @@ void RegionLevels::place(Node* node, bool effects, bool left_out) {
   if (placed.sizes) {
     for (const Value* input : node->inputs()) placed.inside_level = std::max(placed.inside_level, inside(input));
   }
-  if (!effects && !placed.transparent) {
+  if (differentiated_.contains(node)) {
+    placed.transparent = false;
+    declines_.emplace_back(node, LoweringDecline{reasons::kTrainingMode, "The model asks for a gradient through it."});
+  } else if (!effects && !placed.transparent) {
     auto lowered = lowerNode(node);
     if (auto* ops = std::get_if<LoweredNode>(&lowered); ops != nullptr && left_out) {
       declines_.emplace_back(node, LoweringDecline{reasons::kDecided, "It was left out of plans (--disable)."});
@@ -169,6 +183,7 @@ void RegionLevels::placeOutside(PlacedNode* placed, bool effects) {
     barrier_ = placed->level + 1;
   } else {
     placed->level = std::max(placed->level, barrier_ > 0 ? barrier_ - 1 : 0);
+    if (holdsCheck(placed->node)) placed->level = last_check_ = std::max(placed->level, last_check_);
   }
   if (draws) last_draw_ = placed->level;
 }

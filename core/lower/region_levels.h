@@ -29,8 +29,9 @@ NodeSet nodesWithEffects(torch::jit::Graph& graph);
 
 // Assigns levels. An interpreter node has the highest level of its producers; so has a lowered node, but one more
 // behind an interpreter node. The region of level k then depends on regions < k and interpreter nodes < k only, and
-// ordering by (level, lowered first) is a valid schedule. Nodes with side effects are barriers, checks are none. Nodes
-// that draw random numbers keep their order among themselves, so that equal seeds give equal numbers.
+// ordering by (level, lowered first) is a valid schedule. Nodes with side effects are barriers; checks are none, but
+// keep their order among each other and with side effects. Nodes that draw random numbers keep their order among
+// themselves, so that equal seeds give equal numbers.
 class RegionLevels {
  public:
   // Computes the levels of the nodes of `block`. `effects` may have been found before regions were built in blocks
@@ -55,6 +56,7 @@ class RegionLevels {
   bool readsShared(const PlacedNode& placed) const;
   void sink();
 
+  NodeSet differentiated_;
   std::vector<PlacedNode> nodes_;
   std::vector<std::pair<torch::jit::Node*, LoweringDecline>> declines_;
   // Place of the producer in nodes_, counted from 1, by Value::unique(); 0 and behind the end: none.
@@ -63,6 +65,7 @@ class RegionLevels {
   int last_draw_ = 0;    // level of the last node that draws random numbers
   int highest_ = 0;      // highest level given so far
   int last_effect_ = 0;  // level of the last node with side effects
+  int last_check_ = 0;   // level of the last check
 };
 
 }  // namespace ipex_studio

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "core/graph/fused_op.h"
+#include "core/model/run_mode.h"
 
 namespace ipex_studio {
 namespace {
@@ -101,7 +102,7 @@ void BranchCoverage::collectIntegers(const Block* block) {
 }
 
 std::optional<BranchCoverage::Entries> BranchCoverage::run(const Inputs& inputs) {
-  const torch::NoGradGuard no_grad;
+  const RunMode mode(module_);
   const torch::jit::GraphOptimizerEnabledGuard as_written(false);  // inputs of every size would be optimized for
   torch::jit::Module copy = module_.deepcopy();
   if (most_entries_ > 0) copy.setattr(kOnesAttribute, at::ones({1}, at::kLong).expand({most_entries_}));

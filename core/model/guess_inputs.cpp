@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/graph/fused_op.h"
-#include "core/model/model.h"
+#include "core/model/input_values.h"
 #include "core/model/model_memory.h"
 
 namespace ipex_studio {
@@ -35,6 +35,16 @@ InputSpec integers(const std::vector<std::int64_t>& sizes, std::int64_t low, std
   return spec;
 }
 
+constexpr std::int64_t kSequence = 128;
+constexpr std::int64_t kBags = 16;
+
+// Floats of the weight's dtype: a model in FP64 or BF16 takes no others.
+InputSpec floatsFor(const at::Tensor& weight, const std::vector<std::int64_t>& sizes) {
+  InputSpec spec = floats(sizes);
+  if (at::isFloatingType(weight.scalar_type())) spec.dtype = dtypeText(weight.scalar_type());
+  return spec;
+}
+
 // Reads the input's sizes off the weight of a convolution [out, in/groups, kernel…].
 std::optional<InputSpec> fromConvolution(const Node* node, const at::Tensor& weight) {
   const std::size_t groups_at =
@@ -43,18 +53,15 @@ std::optional<InputSpec> fromConvolution(const Node* node, const at::Tensor& wei
   const std::int64_t groups = constantInt(node->input(groups_at)).value_or(1);
   switch (weight.dim()) {
     case 3:
-      return floats({1, weight.size(1) * groups, 16000});
+      return floatsFor(weight, {1, weight.size(1) * groups, 16000});
     case 4:
-      return floats({1, weight.size(1) * groups, 224, 224});
+      return floatsFor(weight, {1, weight.size(1) * groups, 224, 224});
     case 5:
-      return floats({1, weight.size(1) * groups, 16, 112, 112});
+      return floatsFor(weight, {1, weight.size(1) * groups, 16, 112, 112});
     default:
       return std::nullopt;
   }
 }
-
-constexpr std::int64_t kSequence = 128;
-constexpr std::int64_t kBags = 16;
 
 // The spec that `node` implies for its operand `at`; nullopt if it implies none.
 std::optional<InputSpec> fromConsumer(const Node* node, std::size_t at) {
@@ -68,15 +75,15 @@ std::optional<InputSpec> fromConsumer(const Node* node, std::size_t at) {
   }
   if (kind == "aten::linear" && at == 0) {
     const auto weight = tensorAt(1);
-    return weight ? std::optional(floats({1, weight->size(1)})) : std::nullopt;
+    return weight ? std::optional(floatsFor(*weight, {1, weight->size(1)})) : std::nullopt;
   }
   if ((kind == "aten::matmul" || kind == "aten::mm") && at == 0) {
     const auto weight = tensorAt(1);
-    return weight && weight->dim() == 2 ? std::optional(floats({1, weight->size(0)})) : std::nullopt;
+    return weight && weight->dim() == 2 ? std::optional(floatsFor(*weight, {1, weight->size(0)})) : std::nullopt;
   }
   if (kind == "aten::addmm" && at == 1) {
     const auto weight = tensorAt(2);
-    return weight && weight->dim() == 2 ? std::optional(floats({1, weight->size(0)})) : std::nullopt;
+    return weight && weight->dim() == 2 ? std::optional(floatsFor(*weight, {1, weight->size(0)})) : std::nullopt;
   }
   if (kind == "aten::embedding" && at == 1) {
     const auto table = tensorAt(0);
@@ -113,14 +120,6 @@ std::optional<InputSpec> guess(Value* input) {
   return std::nullopt;
 }
 
-std::string defaultText(const torch::jit::IValue& value) {
-  if (value.isNone()) return "None";
-  if (value.isBool()) return value.toBool() ? "true" : "false";
-  if (value.isInt()) return std::to_string(value.toInt());
-  if (value.isDouble()) return fmt::format("{}", value.toDouble());
-  return {};
-}
-
 // Index of the argument of forward (without self) that a spec is for: by name, or the next free one for a spec without
 // a name.
 std::size_t slotOf(const InputSpec& spec, std::size_t order, const c10::FunctionSchema& schema,
@@ -137,6 +136,50 @@ std::size_t slotOf(const InputSpec& spec, std::size_t order, const c10::Function
   }
   throw Error(ExitCode::kUsage,
               fmt::format("The model has no input '{}'; it takes {}.", spec.name, names.empty() ? "none" : names));
+}
+
+// A default stays what it is; its text describes it.
+InputSpec fixedSpec(const torch::jit::IValue& value) {
+  InputSpec spec;
+  spec.fixed = value;
+  spec.value = inputValueText(value);
+  spec.guessed = true;
+  return spec;
+}
+
+// A value of the type, as --input takes it.
+std::string exampleValue(const c10::TypePtr& type) {
+  std::vector<std::string> parts;
+  if (type->kind() != c10::TypeKind::TensorType) {
+    for (const c10::TypePtr& inner : type->containedTypes()) parts.push_back(exampleValue(inner));
+  }
+  switch (type->kind()) {
+    case c10::TypeKind::TensorType:
+      return "1x3x224x224";
+    case c10::TypeKind::FloatType:
+      return "1.0";
+    case c10::TypeKind::BoolType:
+      return "true";
+    case c10::TypeKind::StringType:
+      return "text";
+    case c10::TypeKind::DeviceObjType:
+      return "cpu";
+    case c10::TypeKind::ListType:
+      return "[" + parts[0] + "]";
+    case c10::TypeKind::DictType:
+      return fmt::format("{{{}: {}}}", parts[0], parts[1]);
+    case c10::TypeKind::TupleType:
+      return fmt::format("({},)", fmt::join(parts, ", "));
+    default:
+      return "1";
+  }
+}
+
+// The flag for an argument of the type; a shell takes parts of it for its own without the quotes.
+std::string exampleFlag(const c10::Argument& argument) {
+  const bool tensor = argument.type()->kind() == c10::TypeKind::TensorType;
+  const std::string text = argument.name() + (tensor ? ":" : "=") + exampleValue(argument.type());
+  return text.find_first_of("[({") == std::string::npos ? "--input " + text : fmt::format("--input '{}'", text);
 }
 
 bool isTensor(const c10::Argument& argument) { return argument.type()->isSubtypeOf(*c10::TensorType::get()); }
@@ -165,19 +208,18 @@ std::vector<InputSpec> Model::completeInputs(const std::vector<InputSpec>& given
       if (chosen[a] && chosen[a]->sizes.empty() && ids) chosen[a]->sizes = ids->sizes;
       if (chosen[a]) chosen[a]->guessed = true;
     } else if (!chosen[a] && argument.default_value()) {
-      InputSpec spec;
-      spec.value = defaultText(*argument.default_value());
-      if (!spec.value.empty()) chosen[a] = spec;
-      if (chosen[a]) chosen[a]->guessed = true;
+      chosen[a] = fixedSpec(*argument.default_value());
+    } else if (!chosen[a] && argument.type()->kind() == c10::TypeKind::OptionalType) {
+      chosen[a] = fixedSpec({});
     }
     if (!chosen[a]) {
-      const std::string flag = isTensor(argument) ? fmt::format("--input {}:1x3x224x224", argument.name())
-                                                  : fmt::format("--input {}=1", argument.name());
       throw Error(ExitCode::kUsage,
                   fmt::format("The input '{}' ({}) cannot be guessed from the model; add {} with your values.",
-                              argument.name(), argument.type()->str(), flag));
+                              argument.name(), argument.type()->repr_str(), exampleFlag(argument)));
     }
     chosen[a]->name = argument.name();
+    chosen[a]->type = argument.type();
+    if (chosen[a]->fixed) chosen[a]->fixed = asType(*chosen[a]->fixed, argument.type(), argument.name());
     if (chosen[a]->dtype == "int64" && !ids) ids = chosen[a];
   }
   if (frozen) releaseMethods(*frozen);

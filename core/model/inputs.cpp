@@ -1,11 +1,12 @@
 // Input specifications: their text form, and values for them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/model/model.h"
+#include "core/model/input_values.h"
 
 namespace ipex_studio {
 namespace {
@@ -81,23 +82,17 @@ at::ScalarType scalarType(const std::string& name) {
   throw Error(ExitCode::kUsage, fmt::format("'{}' is no tensor type; use float32, int64, bool and the like.", name));
 }
 
-torch::jit::IValue scalarValue(const InputSpec& spec) {
-  const std::string& word = spec.value;
-  if (word == "None") return {};
-  if (word == "true" || word == "True") return true;
-  if (word == "false" || word == "False") return false;
-  std::int64_t whole = 0;
-  const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), whole);
-  if (problem == std::errc() && end == word.data() + word.size()) return whole;
-  char* stop = nullptr;
-  const double real = std::strtod(word.c_str(), &stop);
-  if (stop != word.c_str() && *stop == '\0') return real;
-  throw Error(
-      ExitCode::kUsage,
-      fmt::format("'--input {}={}' is not understood; give an int, a float, true, false or None.", spec.name, word));
+// The value of NAME=VALUE in the type that forward asks for. A text needs no quotes where nothing else is asked for.
+torch::jit::IValue writtenValue(const InputSpec& spec, at::Generator& generator, double at) {
+  const bool text = spec.type != nullptr && spec.type->kind() == c10::TypeKind::StringType;
+  if (text && spec.value.find_first_of("\"'") != 0) return spec.value;
+  const torch::jit::IValue value = parseInputValue(spec.value, generator, at);
+  return spec.type == nullptr ? value : asType(value, spec.type, spec.name);
 }
 
-at::Tensor tensorValue(const InputSpec& spec, at::Generator& generator, double at) {
+}  // namespace
+
+at::Tensor makeTensor(const InputSpec& spec, at::Generator& generator, double at) {
   std::vector<std::int64_t> sizes;
   for (const auto& [low, high] : spec.sizes)
     sizes.push_back(low + static_cast<std::int64_t>(std::llround(at * static_cast<double>(high - low))));
@@ -109,7 +104,17 @@ at::Tensor tensorValue(const InputSpec& spec, at::Generator& generator, double a
   return at::randint(low, high + 1, sizes, generator, at::TensorOptions().dtype(at::kLong)).to(type);
 }
 
-}  // namespace
+std::string dtypeText(at::ScalarType type) {
+  for (const DtypeRow& row : kDtypes) {
+    if (type == row.type) return row.name;
+  }
+  return c10::toString(type);
+}
+
+bool InputSpec::ranged() const {
+  return value.find("..") != std::string::npos ||
+         std::any_of(sizes.begin(), sizes.end(), [](const auto& size) { return size.first != size.second; });
+}
 
 std::string InputSpec::str() const {
   if (!value.empty()) return fmt::format("{}={}", name, value);
@@ -167,6 +172,13 @@ torch::jit::IValue mapLeaves(const torch::jit::IValue& value,
   return change(value);
 }
 
+torch::jit::IValue mapTensors(const torch::jit::IValue& value,
+                              const std::function<at::Tensor(const at::Tensor&)>& change) {
+  return mapLeaves(value, [&](const torch::jit::IValue& leaf) -> torch::jit::IValue {
+    return leaf.isTensor() && leaf.toTensor().defined() ? change(leaf.toTensor()) : leaf;
+  });
+}
+
 torch::jit::IValue copyValue(const torch::jit::IValue& value) {
   return mapLeaves(value, [](const torch::jit::IValue& leaf) -> torch::jit::IValue {
     if (leaf.isTensor()) return leaf.toTensor().defined() ? leaf.toTensor().detach().clone() : leaf;
@@ -178,10 +190,13 @@ Inputs makeInputs(const std::vector<InputSpec>& specs, std::uint64_t seed, doubl
   at::Generator generator = at::detail::createCPUGenerator(seed);
   Inputs inputs;
   for (const InputSpec& spec : specs) {
-    if (!spec.value.empty()) {
-      inputs.push_back(scalarValue(spec));
+    if (spec.fixed) {
+      inputs.push_back(copyValue(*spec.fixed));
+    } else if (!spec.value.empty()) {
+      inputs.push_back(writtenValue(spec, generator, at));
     } else {
-      inputs.emplace_back(tensorValue(spec, generator, at));
+      const at::Tensor tensor = makeTensor(spec, generator, at);
+      inputs.push_back(spec.type == nullptr ? torch::jit::IValue(tensor) : asType(tensor, spec.type, spec.name));
     }
   }
   return inputs;

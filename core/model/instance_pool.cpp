@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/model/measure.h"
+#include "core/model/run_mode.h"
 #include "core/runtime/cpu_sets.h"
 #include "core/torch/torch_error.h"
 
@@ -50,7 +51,7 @@ void InstancePool::work(std::int32_t instance, const std::vector<int>& cpus, int
   // The set must be pinned before the first parallel region, because the threads of the team inherit it.
   if (!cpus.empty()) pinThisThread(cpus);
   setThreads(omp_threads);
-  const torch::NoGradGuard no_grad;
+  const RunMode mode(module_);
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });

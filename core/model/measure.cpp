@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/lower/region_object.h"
 #include "core/model/node_runner.h"
+#include "core/model/run_mode.h"
 #include "core/record/records_json.h"
 #include "core/runtime/machine_facts.h"
 #include "core/torch/torch_error.h"
@@ -87,7 +88,7 @@ void setThreads(int threads) {
 
 std::vector<std::int64_t> timeForward(torch::jit::Module& module, const Inputs& inputs, double seconds,
                                       std::int64_t iterations, const std::function<bool()>& cancelled) {
-  const torch::NoGradGuard no_grad;
+  const RunMode mode(module);
   std::vector<std::int64_t> samples;
   const std::int64_t end = nowNs() + static_cast<std::int64_t>(seconds * 1e9);
   try {
@@ -108,7 +109,7 @@ std::vector<std::int64_t> timeForward(torch::jit::Module& module, const Inputs& 
 
 void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iterations, const std::vector<Origin>& origins,
                   RunRecord& run) {
-  const torch::NoGradGuard no_grad;
+  const RunMode mode(module);
   const auto graph = module.get_method("forward").graph();
   const std::vector<torch::jit::IValue> arguments = graphArguments(module, inputs);
   std::vector<std::pair<Node*, NodeSamples>> nodes;

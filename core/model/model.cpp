@@ -7,14 +7,19 @@
 #include <torch/csrc/jit/passes/lower_tuples.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "core/base/error.h"
 #include "core/file/pt_file.h"
 #include "core/graph/graph_heap.h"
+#include "core/model/exported_methods.h"
 #include "core/model/file_descriptor.h"
+#include "core/model/inline_forks.h"
+#include "core/model/loaded_form.h"
 #include "core/model/module_state.h"
 #include "core/model/node_runner.h"
+#include "core/model/run_mode.h"
 #include "core/torch/torch_error.h"
 
 namespace ipex_studio {
@@ -44,16 +49,40 @@ torch::jit::Module frozenCopy(const torch::jit::Module& module, const std::vecto
                               bool optimize_numerics) {
   torch::jit::Module copy = module.clone(/*inplace=*/true);
   copy.eval();
-  torch::jit::Module frozen = torch::jit::freeze(copy, preserved, optimize_numerics);
+  std::vector<std::string> names = preserved;
+  for (const std::string& method : exportedMethods(copy)) {
+    if (std::find(names.begin(), names.end(), method) == names.end()) names.push_back(method);
+  }
+  if (!optimize_numerics) {
+    const auto graph = copy.get_method("forward").graph();
+    torch::jit::Inline(*graph);
+    inlineForks(*graph);
+  }
+  torch::jit::Module frozen = torch::jit::freeze(copy, names, optimize_numerics);
   // The remaining attributes are state that runs may write to, so the copy gets its own.
   return frozen.attributes().size() == 0 ? frozen : copyModule(frozen);
 }
 
+// Refuses a method that is not exported, and a model without forward if no method is named.
+void requireMethod(const torch::jit::Module& module, const std::string& method) {
+  const std::vector<std::string> methods = exportedMethods(module);
+  const bool has_forward = module.find_method("forward").has_value();
+  if (method.empty() ? has_forward : std::find(methods.begin(), methods.end(), method) != methods.end()) return;
+  const std::string which = methods.empty()
+                                ? "it exports no other"
+                                : fmt::format("name one of its methods with --method: {}", fmt::join(methods, ", "));
+  throw Error(ExitCode::kUsage, method.empty() ? fmt::format("The model has no forward; {}.", which)
+                                               : fmt::format("The model has no method '{}' to be optimized in the "
+                                                             "place of forward; {}.",
+                                                             method, which));
+}
+
 }  // namespace
 
-Model Model::load(const std::string& path) {
+Model Model::load(const std::string& path, const std::string& method) {
   const FileDescriptor file(openModelFile(path));
-  inspectPtFile(file.get(), path, InspectOptions{false, false});
+  const PtFileReport report = inspectPtFile(file.get(), path, InspectOptions{false, false});
+  refuseLostWeights(report, path);
   Model model;
   model.path_ = path;
   try {
@@ -61,7 +90,11 @@ Model Model::load(const std::string& path) {
   } catch (const c10::Error& problem) {
     throw loadError(path, problem);
   }
-  model.module_.eval();
+  LoadedForm form = bringIntoForm(model.module_, formHints(report));
+  model.notes_ = std::move(form.notes);
+  model.reads_fp16_as_fp32_ = form.fp16_as_fp32;
+  requireMethod(model.module_, method);
+  if (!method.empty()) exchangeForward(model.module_, method);
   return model;
 }
 
@@ -85,7 +118,7 @@ torch::jit::Module freezeBaseline(const torch::jit::Module& module, const std::v
 }
 
 void recordShapes(torch::jit::Module& module, const Inputs& inputs) {
-  const torch::NoGradGuard no_grad;
+  const RunMode mode(module);
   // The run must leave a stateful model, and inputs that it writes into, as they were.
   torch::jit::Module copy = copyModule(module);
   auto graph = module.get_method("forward").graph();

@@ -45,7 +45,13 @@ std::vector<IValue> NodeRunner::run(std::vector<IValue> inputs) {
   values_.clear();
   IPEX_CHECK(inputs.size() == graph_.inputs().size(), "wrong number of graph inputs");
   for (std::size_t i = 0; i < inputs.size(); ++i) values_[graph_.inputs()[i]] = std::move(inputs[i]);
-  runBlock(graph_.block());
+  try {
+    runBlock(graph_.block());
+  } catch (...) {
+    // As the interpreter does: no_grad() would stay on for the rest of the process.
+    while (!entered_.empty()) exit();
+    throw;
+  }
   std::vector<IValue> results;
   for (const Value* output : graph_.outputs()) results.push_back(values_.at(output));
   return results;
@@ -54,7 +60,8 @@ std::vector<IValue> NodeRunner::run(std::vector<IValue> inputs) {
 void NodeRunner::runBlock(Block* block) {
   for (Node* node : block->nodes()) {
     if (node->kind() == c10::prim::Constant) {
-      values_[node->output()] = *torch::jit::toIValue(node->output());
+      // Functions are constants without a value.
+      if (auto value = torch::jit::toIValue(node->output())) values_[node->output()] = *std::move(value);
       continue;
     }
     const std::int64_t begin = nowNs();
@@ -87,15 +94,19 @@ void NodeRunner::runNode(Node* node) {
     case c10::prim::GetAttr:
     case c10::prim::SetAttr:
       return runObject(node);
+    case c10::prim::Enter:
+      return enter(node);
+    case c10::prim::Exit:
+      exit();
+      return store(node, {IValue()});
+    case c10::prim::CallFunction:
+      return interpret(node);
     default:
       break;
   }
   if (runConstructor(node)) return;
-  if (node->maybeOperator() == nullptr || !node->blocks().empty()) {
-    throw Error(ExitCode::kUnsupported,
-                fmt::format("'{}' cannot be run node by node; the model runs, but its inside stays unseen.",
-                            node->kind().toQualString()));
-  }
+  if (isInterpreterInstruction(node->kind()) || node->maybeOperator() == nullptr || !node->blocks().empty())
+    return interpret(node);
   Stack stack = operands(node);
   // Operators with any number of arguments (print, format) read that number from the top of the stack, as in the
   // interpreter.
@@ -159,6 +170,40 @@ void NodeRunner::runObject(Node* node) {
   } else {
     object->setAttr(name, values_.at(node->input(1)));
   }
+}
+
+// Calls the object's __enter__; what that returns is the value of `with … as`.
+void NodeRunner::enter(Node* node) {
+  IValue object = values_.at(node->input(0));
+  Stack stack{object};
+  object.toObjectRef().type()->getMethod("__enter__").run(stack);
+  entered_.push_back(std::move(object));
+  store(node, std::move(stack));
+}
+
+void NodeRunner::exit() {
+  const IValue object = std::move(entered_.back());
+  entered_.pop_back();
+  Stack stack{object, IValue(), IValue(), IValue()};  // type, value and trace of an exception
+  object.toObjectRef().type()->getMethod("__exit__").run(stack);
+}
+
+void NodeRunner::interpret(Node* node) {
+  auto found = interpreted_.find(node);
+  if (found == interpreted_.end()) {
+    try {
+      if (!node->blocks().empty()) throw std::runtime_error("it has blocks");
+      found = interpreted_.emplace(node, InterpretedNode(node)).first;
+    } catch (const std::exception&) {
+      throw Error(ExitCode::kUnsupported,
+                  fmt::format("'{}' cannot be run node by node; the model runs, but its inside stays unseen.",
+                              node->kind().toQualString()));
+    }
+  }
+  Stack stack;
+  for (const Value* operand : found->second.operands()) stack.push_back(values_.at(operand));
+  found->second.run(stack);
+  store(node, std::move(stack));
 }
 
 void NodeRunner::runIf(Node* node) {

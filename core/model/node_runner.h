@@ -6,12 +6,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/torch/interpreted_node.h"
 #include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
 
-// Runs straight-line code, prim::If and prim::Loop; methods must be inlined. Values are dropped after their last use,
-// as the interpreter does. Throws Error(kUnsupported) on a node kind it does not know. Not thread-safe.
+// Runs a graph as the interpreter does, with its effects in their order: operators, branches, loops, objects, context
+// managers (`with`), forks, warnings. Values are dropped after their last use. Throws Error(kUnsupported) on a node
+// kind that libtorch's interpreter does not know. Not thread-safe.
 class NodeRunner {
  public:
   // Called after each node that is no constant; `runner.valueOf` returns its operands and results.
@@ -29,6 +31,9 @@ class NodeRunner {
   void runIf(torch::jit::Node* node);
   void runLoop(torch::jit::Node* node);
   void runObject(torch::jit::Node* node);
+  void enter(torch::jit::Node* node);
+  void exit();
+  void interpret(torch::jit::Node* node);
   bool runConstructor(torch::jit::Node* node);
   void store(torch::jit::Node* node, std::vector<torch::jit::IValue> results);
   torch::jit::Stack operands(torch::jit::Node* node) const;
@@ -37,6 +42,8 @@ class NodeRunner {
   Hook hook_;
   std::unordered_map<const torch::jit::Value*, torch::jit::IValue> values_;
   std::unordered_map<const torch::jit::Node*, std::vector<const torch::jit::Value*>> dead_after_;  // top level
+  std::vector<torch::jit::IValue> entered_;  // context managers of prim::Enter whose prim::Exit has not come
+  std::unordered_map<const torch::jit::Node*, InterpretedNode> interpreted_;
 };
 
 // What the graph of a module's forward takes: the module, the inputs, and the defaults of all arguments behind them.

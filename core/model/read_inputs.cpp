@@ -40,7 +40,7 @@ int openInputFile(const std::string& path) {
 [[noreturn]] void refuseInputs(const std::string& path, const std::string& why) {
   throw Error(
       ExitCode::kUsage,
-      fmt::format("'{}' cannot be used as inputs: {}; give a .pt with a list, tuple or dict of tensors, a recorded "
+      fmt::format("'{}' cannot be used as inputs: {}; give a .pt with a list, tuple or dict of arguments, a recorded "
                   ".io.pt, an .npy or an .npz file.",
                   path, why));
 }
@@ -130,12 +130,16 @@ class SavedValues {
         return value.real;
       case PickleKind::kTensor:
         return tensorOf(scan_.tensors[static_cast<std::size_t>(value.integer)]);
+      case PickleKind::kString:
+        return std::string(value.text);
       case PickleKind::kTuple:
         return c10::ivalue::Tuple::create(itemsOf(value));
       case PickleKind::kList:
         return listOf(value);
+      case PickleKind::kDict:
+        return dictOf(value);
       default:
-        refuseInputs(path_, "it holds something that is neither a tensor nor a number");
+        refuseInputs(path_, "it holds something that is no tensor, number, text, list, tuple or dictionary");
     }
   }
 
@@ -157,15 +161,24 @@ class SavedValues {
     return items;
   }
 
+  // Lists and the values of dictionaries hold any types: what forward asks for is not known here.
   IValue listOf(const PickleValue& value) {
-    const std::vector<IValue> items = itemsOf(value);
-    if (items.empty()) return c10::List<at::Tensor>();
-    c10::impl::GenericList list(items[0].type());
-    for (const IValue& entry : items) {
-      if (*entry.type() != *items[0].type()) refuseInputs(path_, "a list in it mixes types");
-      list.push_back(entry);
-    }
+    c10::impl::GenericList list(c10::AnyType::get());
+    for (IValue& entry : itemsOf(value)) list.push_back(std::move(entry));
     return list;
+  }
+
+  IValue dictOf(const PickleValue& value) {
+    const std::vector<IValue> items = itemsOf(value);
+    const c10::TypePtr key_type = items.empty() ? c10::TypePtr(c10::StringType::get()) : items[0].type();
+    c10::impl::GenericDict dict(key_type, c10::AnyType::get());
+    for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+      const IValue& key = items[i];
+      if (*key.type() != *key_type || !(key.isString() || key.isInt() || key.isDouble() || key.isBool()))
+        refuseInputs(path_, "the keys of a dictionary in it are not all numbers or all texts");
+      dict.insert_or_assign(key, items[i + 1]);
+    }
+    return dict;
   }
 
   at::Tensor tensorOf(const PickleTensor& described) {

@@ -13,10 +13,11 @@ struct NamedInputs {
   Inputs values;
 };
 
-// Reads a `.pt` that torch.save or torch::save wrote (a tensor, or a list, tuple or dict of tensors, numbers, None and
-// lists or tuples of them; a dict names its values), a recorded `*.io.pt` (its first case), `.npy`, or `.npz` (names as
-// in the archive; "arr_0", "arr_1" … mean by order). The first bytes tell the kind of file. Throws Error(kUsage) or
-// Error(kBadModel) with one sentence.
+// Reads a `.pt` that torch.save or torch::save wrote (a tensor, or a list, tuple or dict of arguments: tensors,
+// numbers, texts, None, and lists, tuples and dicts of them; a dict names its arguments, lists and dicts inside them
+// hold any types until asType() of input_values.h has seen them), a recorded `*.io.pt` (its first case), `.npy`, or
+// `.npz` (names as in the archive; "arr_0", "arr_1" … mean by order). The first bytes tell the kind of file. Throws
+// Error(kUsage) or Error(kBadModel) with one sentence.
 NamedInputs readNamedInputs(const std::string& path);
 
 struct RecordedCase {

@@ -9,6 +9,7 @@
 #include "core/graph/fused_op.h"
 #include "core/model/module_state.h"
 #include "core/model/random_numbers.h"
+#include "core/model/run_mode.h"
 #include "core/torch/torch_error.h"
 
 namespace ipex_studio {
@@ -103,8 +104,9 @@ std::optional<Module> doubleCopy(const Module& original) {
 }
 
 IValue toDouble(const IValue& value) {
-  if (!value.isTensor() || !at::isFloatingType(value.toTensor().scalar_type())) return value;
-  return value.toTensor().to(at::kDouble);
+  return mapTensors(value, [](const at::Tensor& tensor) {
+    return at::isFloatingType(tensor.scalar_type()) ? tensor.to(at::kDouble) : tensor;
+  });
 }
 
 std::optional<std::vector<IValue>> runDouble(const Module& original, const std::vector<Inputs>& steps,
@@ -229,6 +231,7 @@ std::vector<at::Tensor> tensorsOf(const IValue& result) {
 
 SequenceRun runSequence(Module& module, const std::vector<Inputs>& steps, const std::string& reset,
                         std::uint64_t seed) {
+  const RunMode mode(module);
   SeededGenerator generator;
   if (!reset.empty() && module.find_method(reset)) module.get_method(reset)({});
   SequenceRun run;

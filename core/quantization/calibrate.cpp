@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/lower/region_object.h"
+#include "core/model/run_mode.h"
 #include "core/plan/value_source.h"
 #include "core/record/records_json.h"
 #include "core/torch/torch_error.h"
@@ -128,7 +129,7 @@ Calibrator::~Calibrator() = default;
 std::int64_t Calibrator::calls() const { return impl_->calls; }
 
 torch::jit::IValue Calibrator::observe(const Inputs& inputs) {
-  const torch::NoGradGuard no_grad;
+  const RunMode mode(impl_->module);
   for (const auto& input : inputs) {
     if (!isFinite(input))
       throw Error(ExitCode::kUsage, fmt::format("Sample {} holds NaN or infinity; leave it out.", impl_->calls));

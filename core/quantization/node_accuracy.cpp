@@ -14,7 +14,9 @@
 #include "core/model/module_state.h"
 #include "core/model/node_runner.h"
 #include "core/model/random_numbers.h"
+#include "core/model/run_mode.h"
 #include "core/quantization/quantized_value.h"
+#include "core/torch/interpreted_node.h"
 
 namespace ipex_studio {
 namespace {
@@ -215,6 +217,7 @@ class Comparison {
   }
 
   std::optional<IValue> execute(Node* node) {
+    if (isInterpreterInstruction(node->kind())) return std::nullopt;
     torch::jit::Stack stack;
     for (Value* input : node->inputs()) {
       auto known = operand(input, nullptr);
@@ -226,6 +229,7 @@ class Comparison {
   }
 
   std::optional<at::Tensor> computeAlone(Node* node) {
+    if (isInterpreterInstruction(node->kind())) return std::nullopt;
     torch::jit::Stack stack;
     for (Value* input : node->inputs()) {
       const IValue& now = runner_->valueOf(input);
@@ -251,7 +255,7 @@ std::vector<AccuracyRecord> nodeAccuracy(const torch::jit::Module& frozen, const
                                          const std::vector<std::vector<OriginId>>& origins, const Inputs& inputs,
                                          const std::unordered_map<OriginId, at::Tensor>& divisors,
                                          std::int64_t most_bytes) {
-  const torch::NoGradGuard no_grad;
+  const RunMode mode(frozen);
   torch::jit::Module reference = frozen;
   torch::jit::Graph& graph = *reference.get_method("forward").graph();
   OriginTable table;

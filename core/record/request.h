@@ -50,9 +50,11 @@ enum class TuneGoal {
 };
 
 struct Request {
-  std::vector<std::string> inputs;  // one text per argument of forward
-  std::string inputs_path;          // a file of arguments; empty: none
-  std::string reset_method;         // brings a model with state back to its beginning; empty: none
+  std::vector<std::string> inputs;     // one text per argument of forward
+  std::string inputs_path;             // a file of arguments; empty: none
+  std::string method;                  // an exported method that is optimized in the place of forward; empty: none
+  std::vector<std::string> libraries;  // shared libraries that define operators of the model
+  std::string reset_method;            // brings a model with state back to its beginning; empty: none
   OptimizeOptions optimize;
   std::vector<Precision> also;  // measured beside optimize.precision, each in an engine of its own
   MeasureOptions measure;

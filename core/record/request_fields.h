@@ -178,16 +178,27 @@ void describe(V& v, Request& r) {
 
   // Model and inputs
   v(JsonField("inputs"), r.inputs,
-    Flag(FlagSet::kModel, "--input", "SPEC",
-         "One argument of forward: NAME:1x3x224x224[:dtype], NAME:SHAPE:int64[lo,hi] for ids, a range "
-         "x:1..32x3x224x224 that is verified at several sizes, or NAME=VALUE for numbers, booleans and None. "
-         "Once per argument, in order; what is missing is guessed, and the guess is said."));
+    Flag(
+        FlagSet::kModel, "--input", "SPEC",
+        "One argument of forward: NAME:1x3x224x224[:dtype], NAME:SHAPE:int64[lo,hi] for ids, a range "
+        "x:1..32x3x224x224 that is verified at several sizes, or NAME=VALUE for numbers, booleans, None, texts and any "
+        "nesting of [lists], (tuples) and {key: value}, with tensors in them as 2x3:float32. "
+        "Once per argument, in order; what is missing is guessed, and the guess is said."));
   v(JsonField("inputs_path"), r.inputs_path,
     Flag(FlagSet::kModel, "--inputs", "FILE",
-         "Take arguments from a file: .pt (list, dict or tuple of tensors), a recorded .io.pt, .npy or .npz. "
+         "Take arguments from a file: .pt (list, dict or tuple of any nesting), a recorded .io.pt, .npy or .npz. "
          "--input gives those that are not in it."));
+  v(JsonField("method").atMost(1000), r.method,
+    Flag(FlagSet::kModel, "--method", "NAME",
+         "Optimize this exported method instead of forward, which the export keeps as it is. `inspect` lists them."));
+  v(JsonField("libraries"), r.libraries,
+    Flag(FlagSet::kModel, "--library", "FILE",
+         "Load a shared library that defines operators or classes of the model; may be given several times. Its code "
+         "runs as you, inside of the sandbox: only for libraries that you would run as a program."));
   v(JsonField("optimize.preserved_methods"), optimize.preserved_methods,
-    Flag(FlagSet::kModel, "--preserve", "NAME,...", "Methods and attributes that freezing must keep.").withCommas());
+    Flag(FlagSet::kModel, "--preserve", "NAME,...",
+         "Attributes and methods that freezing must keep beside the exported methods.")
+        .withCommas());
   v(JsonField("reset_method"), r.reset_method,
     Flag(FlagSet::kModel, "--reset", "METHOD", "Method that brings a model with state back to its beginning."));
   v(StudioOnly(), r.trust,
@@ -310,7 +321,7 @@ void describe(V& v, Request& r) {
     Form("metric", kForQuantize | kForSearch, 5, "judged by", "by the data")
         .choice({"", "top-1", "top-5", "mse", "cosine", "sqnr"}));
   v(JsonField("calibration.method").atMost(40), r.calibration.method,
-    Flag(FlagSet::kCalibration, "--method", "",
+    Flag(FlagSet::kCalibration, "--ranges", "METHOD",
          "How ranges are found: min-max, percentile, kl, mse, or auto: mse, but min-max for what linear layers "
          "and sums read.")
         .oneOf({"auto", "min-max", "percentile", "kl", "mse"})
@@ -318,7 +329,7 @@ void describe(V& v, Request& r) {
     Form("method", kForData, 4, "ranges", "").choice({"auto", "min-max", "percentile", "kl", "mse"}));
   v(JsonField("calibration.percentile"), r.calibration.percentile,
     Flag(FlagSet::kCalibration, "--percentile", "PERCENT",
-         "With --method percentile: this share of the values lies inside.")
+         "With --ranges percentile: this share of the values lies inside.")
         .between(50, 100)
         .showingDefault());
   v(JsonField("optimize.equalize"), optimize.equalize,

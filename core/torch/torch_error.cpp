@@ -39,6 +39,17 @@ std::string wordAfter(const std::string& text, const std::string& marker) {
   return text.substr(begin, text.find_first_of(" .,\n", begin) - begin);
 }
 
+// The operator of which no form takes the arguments of a call, "aten::stft"; empty if the text says something else.
+std::string misfit(const std::string& text) {
+  if (text.find("Arguments for call are not valid") == std::string::npos &&
+      text.find(" positional arguments") == std::string::npos)
+    return {};
+  const std::size_t begin = text.find("aten::");
+  if (begin == std::string::npos) return {};
+  const std::string op = text.substr(begin, text.find_first_of("( \n", begin) - begin);
+  return op.substr(0, op.find('.'));  // without the overload
+}
+
 }  // namespace
 
 std::string shortMessage(const std::exception& problem) {
@@ -56,8 +67,15 @@ Error loadError(const std::string& path, const std::exception& problem) {
     return Error(
         ExitCode::kBadModel,
         fmt::format("'{}' uses the operator {}, which libtorch {} does not have; build ipex-studio with the PyTorch "
-                    "version that wrote the file, or load the library that defines the operator.",
+                    "version that wrote the file, or load the library that defines the operator with --library FILE.",
                     path, op, TORCH_VERSION));
+  }
+  op = misfit(text);
+  if (!op.empty()) {
+    return Error(ExitCode::kBadModel,
+                 fmt::format("'{}' calls the operator {} with arguments that libtorch {} does not have for it; build "
+                             "ipex-studio with the PyTorch version that wrote the file.",
+                             path, op, TORCH_VERSION));
   }
   return Error(ExitCode::kBadModel,
                fmt::format("'{}' cannot be loaded by libtorch {}: {}.", path, TORCH_VERSION, shortMessage(problem)));

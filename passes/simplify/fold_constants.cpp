@@ -14,6 +14,7 @@
 #include "core/graph/fused_op.h"
 #include "core/graph/random_nodes.h"
 #include "core/graph/rewrite_matches.h"
+#include "core/torch/interpreted_node.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -47,7 +48,7 @@ bool mayRun(const Node* node) {
   const auto kind = node->kind();
   if (!node->blocks().empty() || node->outputs().empty()) return false;
   const bool builds = kind == prim::ListConstruct || kind == prim::TupleConstruct || kind == prim::ListUnpack;
-  if (!builds && node->maybeSchema() == nullptr) return false;
+  if (!builds && (isInterpreterInstruction(kind) || node->maybeSchema() == nullptr)) return false;
   return !drawsRandomNumbers(node) && !node->hasSideEffects();
 }
 
@@ -198,6 +199,12 @@ torch::jit::Stack resultsOf(Node* node) {
   return stack;
 }
 
+// False for lists of objects (weights of quantized recurrent layers) and the like.
+bool mayBeConstant(const IValue& value) {
+  Graph scratch;
+  return torch::jit::tryInsertConstant(scratch, value).has_value();
+}
+
 bool foldNode(Node* node, PassContext& context, Misses& misses) {
   const bool ready = std::all_of(node->inputs().begin(), node->inputs().end(),
                                  [](const Value* input) { return torch::jit::toIValue(input).has_value(); });
@@ -210,7 +217,7 @@ bool foldNode(Node* node, PassContext& context, Misses& misses) {
   }
   at::NoGradGuard no_gradients;
   const torch::jit::Stack results = resultsOf(node);
-  if (results.empty()) return false;
+  if (results.empty() || !std::all_of(results.begin(), results.end(), mayBeConstant)) return false;
   if (!context.rewriter.permit(node)) return false;
   std::vector<Value*> from;
   std::vector<Value*> to;

@@ -2,7 +2,9 @@
 //   before  %g = aten::is_grad_enabled()   %a = aten::is_autocast_enabled()   %y = prim::If(%a) …
 //   after   %g = false   %a = false   %y = prim::If(false) …                   which fold-constants decides
 // Scripted modules of PyTorch choose their fast paths by these. An optimized model computes no gradients, and in the
-// precision it was optimized for. Declines: nothing with a remark. Runs before fold-constants. Numerics: none.
+// precision it was optimized for; one that asks for gradients inside of forward is left alone. Declines: nothing with a
+// remark. Runs before fold-constants. Numerics: none.
+#include "core/graph/differentiated.h"
 #include "core/graph/rewrite_matches.h"
 #include "passes/pass_list.h"
 
@@ -18,6 +20,7 @@ void rewriteMode(Rewriter& rewriter, Node* node) {
 }
 
 bool foldInferenceMode(torch::jit::Graph& graph, PassContext& context) {
+  if (asksForGradients(graph)) return false;
   return rewriteMatches(context, context.nodes(kFoldInferenceMode.needs), matchMode, rewriteMode);
 }
 

@@ -12,7 +12,7 @@ namespace ipex_studio {
 void runBaselineJob(const EngineJob& job, Channel& channel) {
   channel.progress("load baseline", 0);
   const std::int64_t load_begin = nowNs();
-  std::optional<Model> model = Model::load(kEngineModelPath);
+  std::optional<Model> model = Model::load(kEngineModelPath, job.method);
   const std::int64_t load_ns = nowNs() - load_begin;
   const std::unique_ptr<DataSet> data = openJobData(*model, job);
   const JobInputs inputs = data ? JobInputs(*model, job, namedInputs(*data, data->batch(0))) : JobInputs(*model, job);
@@ -45,7 +45,8 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
   }
   if (request.profile_iterations > 0) {
     channel.progress("time the baseline's operators", 0, true);
-    const auto origins = frozenOrigins(Model::load(kEngineModelPath).module(), job.optimize.preserved_methods);
+    const auto origins =
+        frozenOrigins(Model::load(kEngineModelPath, job.method).module(), job.optimize.preserved_methods);
     profileSteps(module, inputs.example(), request.profile_iterations, origins, run);
   }
   channel.send({{"type", "result"}, {"peak_rss_bytes", peak_rss_bytes}, {"record", toJson(run)}});

@@ -5,6 +5,7 @@
 
 #include "core/file/zip_reader.h"
 #include "core/model/random_numbers.h"
+#include "core/model/run_mode.h"
 #include "core/torch/torch_error.h"
 #include "studio/engine/job_inputs.h"
 
@@ -83,7 +84,7 @@ Metric jobMetric(const DataRequest& request, const DataSet& data) {
 std::vector<MetricRecord> evaluate(torch::jit::Module& module, torch::jit::Module* reference, const DataSet& data,
                                    const JobInputs& inputs, Metric metric, std::int64_t compared,
                                    const std::string& stage, Channel& channel) {
-  const torch::NoGradGuard no_grad;
+  const RunMode mode(module);
   Metric sqnr(MetricKind::kSqnr), cosine(MetricKind::kCosine);
   const std::int64_t batches = data.batches();
   SeededGenerator generator;

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "core/base/error.h"
+#include "core/model/input_values.h"
 #include "core/model/read_inputs.h"
 
 namespace ipex_studio {
@@ -23,48 +24,39 @@ std::vector<InputSpec> parseAll(const std::vector<std::string>& texts) {
   return specs;
 }
 
-std::string tensorDtype(const at::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case at::kFloat:
-      return "float32";
-    case at::kDouble:
-      return "float64";
-    case at::kHalf:
-      return "float16";
-    case at::kBFloat16:
-      return "bfloat16";
-    case at::kLong:
-      return "int64";
-    case at::kInt:
-      return "int32";
-    case at::kShort:
-      return "int16";
-    case at::kChar:
-      return "int8";
-    case at::kByte:
-      return "uint8";
-    case at::kBool:
-      return "bool";
-    default:
-      return c10::toString(tensor.scalar_type());
-  }
-}
+// Longest description of a value from a file.
+constexpr std::size_t kMaxDescription = 400;
 
 // Describes a value that comes from a file.
 InputSpec specOf(const std::string& name, const torch::jit::IValue& value) {
   InputSpec spec;
   spec.name = name;
+  spec.fixed = value;
   if (value.isTensor()) {
-    spec.dtype = tensorDtype(value.toTensor());
+    spec.dtype = dtypeText(value.toTensor().scalar_type());
     for (const std::int64_t size : value.toTensor().sizes()) spec.sizes.emplace_back(size, size);
-  } else if (value.isInt() || value.isDouble() || value.isBool()) {
-    spec.value = value.isInt()    ? fmt::format("{}", value.toInt())
-                 : value.isBool() ? (value.toBool() ? "true" : "false")
-                                  : fmt::format("{:.17g}", value.toDouble());
-  } else {
-    spec.value = "None";
+    return spec;
   }
+  spec.value = inputValueText(value);
+  if (spec.value.size() > kMaxDescription) spec.value = spec.value.substr(0, kMaxDescription) + "…";
   return spec;
+}
+
+std::vector<std::string> argumentNames(Model& model) {
+  std::vector<std::string> names;
+  const auto& arguments = model.module().get_method("forward").function().getSchema().arguments();
+  for (std::size_t i = 1; i < arguments.size(); ++i) names.push_back(arguments[i].name());
+  return names;
+}
+
+// True for each argument that one of the specs names.
+std::vector<bool> takenBy(const std::vector<InputSpec>& specs, const std::vector<std::string>& arguments) {
+  std::vector<bool> taken;
+  for (const std::string& argument : arguments) {
+    taken.push_back(
+        std::any_of(specs.begin(), specs.end(), [&](const InputSpec& spec) { return spec.name == argument; }));
+  }
+  return taken;
 }
 
 InputRecord describeSpec(const InputSpec& spec) {
@@ -73,21 +65,27 @@ InputRecord describeSpec(const InputSpec& spec) {
   record.guessed = spec.guessed;
   const std::string text = spec.str();
   record.description = text.substr(std::min(text.size(), spec.name.size() + 1));
-  // A dtype always follows a tensor's sizes, so that a scalar can be told from a vector.
+  // A dtype always follows a tensor's sizes, so that describesTensor() can tell it from a number.
   if (spec.value.empty() && record.description.find(':') == std::string::npos) record.description += ":" + spec.dtype;
   return record;
 }
 
 }  // namespace
 
-JobInputs::JobInputs(Model& model, const EngineJob& job) : seed_(job.measure.seed) {
+JobInputs::JobInputs(Model& model, const EngineJob& job)
+    : seed_(job.measure.seed), reads_fp16_as_fp32_(model.readsFp16AsFp32()) {
   if (!job.inputs_path.empty()) {
     const NamedInputs file = readNamedInputs(job.inputs_path);
-    placeFileValues(model, job, file, fmt::format("--inputs {}", job.inputs_path));
+    const std::vector<std::string> arguments = argumentNames(model);
+    std::vector<InputSpec> given = parseAll(job.inputs);
+    file_slots_ = place(arguments, file, "--inputs " + job.inputs_path, takenBy(given, arguments), &given);
+    specs_ = model.completeInputs(given);
     readRecorded(job, file);
   } else if (job.inputs.empty() && !job.guessed.empty()) {
     try {
       specs_ = model.completeInputs(parseAll(job.guessed));
+      makeExample();
+      return;
     } catch (const Error&) {
       // Remembered inputs that no longer fit are guessed anew.
       specs_ = model.guessInputs();
@@ -98,64 +96,73 @@ JobInputs::JobInputs(Model& model, const EngineJob& job) : seed_(job.measure.see
   makeExample();
 }
 
-JobInputs::JobInputs(Model& model, const EngineJob& job, const NamedInputs& sample) : seed_(job.measure.seed) {
+JobInputs::JobInputs(Model& model, const EngineJob& job, const NamedInputs& sample)
+    : seed_(job.measure.seed), reads_fp16_as_fp32_(model.readsFp16AsFp32()) {
+  // Values of the data without names are the first arguments; the data overrides --input and --inputs for the same
+  // arguments.
+  const std::vector<std::string> arguments = argumentNames(model);
+  std::vector<InputSpec> given;
+  file_slots_ = place(arguments, sample, "--data " + job.data.path, std::vector<bool>(arguments.size()), &given);
+  const std::vector<bool> of_data = takenBy(given, arguments);
+  std::vector<InputSpec> others = parseAll(job.inputs);
   if (!job.inputs_path.empty()) {
-    throw Error(ExitCode::kUsage, "--inputs and --data both say what the model is run on; give one of them.");
+    const NamedInputs file = readNamedInputs(job.inputs_path);
+    // A file of fewer values than there are arguments without a flag is meant for those that the data leaves open.
+    std::vector<bool> taken = takenBy(others, arguments);
+    if (static_cast<std::size_t>(std::count(taken.begin(), taken.end(), false)) > file.values.size()) {
+      for (std::size_t a = 0; a < taken.size(); ++a) taken[a] = taken[a] || of_data[a];
+    }
+    place(arguments, file, "--inputs " + job.inputs_path, taken, &others);
   }
-  // Values without names are the first arguments; the data overrides --input for the same arguments.
-  NamedInputs named = sample;
-  EngineJob rest = job;
-  const auto& arguments = model.module().get_method("forward").function().getSchema().arguments();
-  for (std::size_t i = 0; i < named.names.size() && i + 1 < arguments.size(); ++i) {
-    if (named.names[i].empty()) named.names[i] = arguments[i + 1].name();
+  for (InputSpec& spec : others) {
+    const auto argument = std::find(arguments.begin(), arguments.end(), spec.name);
+    if (argument != arguments.end() && of_data[static_cast<std::size_t>(argument - arguments.begin())]) continue;
+    given.push_back(std::move(spec));
   }
-  rest.inputs.erase(std::remove_if(rest.inputs.begin(), rest.inputs.end(),
-                                   [&](const std::string& text) {
-                                     return std::find(named.names.begin(), named.names.end(),
-                                                      parseInputSpec(text).name) != named.names.end();
-                                   }),
-                    rest.inputs.end());
-  placeFileValues(model, rest, named, fmt::format("--data {}", job.data.path));
+  specs_ = model.completeInputs(given);
   recorded_.push_back({sample.values});
   makeExample();
 }
 
+Inputs JobInputs::made(std::uint64_t seed, double at) const { return fitting(makeInputs(specs_, seed, at)); }
+
+Inputs JobInputs::fitting(Inputs values) const {
+  if (!reads_fp16_as_fp32_) return values;
+  for (torch::jit::IValue& value : values) {
+    value = mapTensors(value, [](const at::Tensor& tensor) {
+      return tensor.scalar_type() == at::kHalf ? tensor.to(at::kFloat) : tensor;
+    });
+  }
+  return values;
+}
+
 void JobInputs::makeExample() {
-  example_ = makeInputs(specs_, seed_);
+  example_ = made(seed_, 0);
   if (!recorded_.empty()) example_ = merged(std::move(example_), recorded_.front().front());
   for (const InputSpec& spec : specs_) records_.push_back(describeSpec(spec));
 }
 
-void JobInputs::placeFileValues(Model& model, const EngineJob& job, const NamedInputs& file,
-                                const std::string& origin) {
-  std::vector<InputSpec> given = parseAll(job.inputs);
-  std::vector<std::string> names;
-  const auto& arguments = model.module().get_method("forward").function().getSchema().arguments();
-  for (std::size_t i = 1; i < arguments.size(); ++i) names.push_back(arguments[i].name());
-  std::vector<bool> taken(names.size());
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    taken[i] = std::any_of(given.begin(), given.end(), [&](const InputSpec& spec) { return spec.name == names[i]; });
-  }
-  for (std::size_t i = 0; i < file.values.size(); ++i) {
-    std::size_t slot = 0;
-    if (file.names[i].empty()) {
-      slot = static_cast<std::size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin());
-    } else {
-      slot = static_cast<std::size_t>(std::find(names.begin(), names.end(), file.names[i]) - names.begin());
-    }
-    if (slot >= names.size()) {
-      throw Error(
-          ExitCode::kUsage,
-          file.names[i].empty()
-              ? fmt::format("{} holds {} values, but forward has only {} arguments left for them.", origin,
-                            file.values.size(), i)
-              : fmt::format("{} names \"{}\", which is no argument of forward.", origin, file.names[i].substr(0, 100)));
+std::vector<std::size_t> JobInputs::place(const std::vector<std::string>& arguments, const NamedInputs& values,
+                                          const std::string& origin, std::vector<bool> taken,
+                                          std::vector<InputSpec>* given) {
+  std::vector<std::size_t> slots;
+  for (std::size_t i = 0; i < values.values.size(); ++i) {
+    const std::string& name = values.names[i];
+    const std::size_t slot = static_cast<std::size_t>(
+        name.empty() ? std::find(taken.begin(), taken.end(), false) - taken.begin()
+                     : std::find(arguments.begin(), arguments.end(), name) - arguments.begin());
+    if (slot >= arguments.size()) {
+      throw Error(ExitCode::kUsage,
+                  name.empty()
+                      ? fmt::format("{} holds {} values, but forward has only {} arguments left for them.", origin,
+                                    values.values.size(), i)
+                      : fmt::format("{} names \"{}\", which is no argument of forward.", origin, name.substr(0, 100)));
     }
     taken[slot] = true;
-    file_slots_.push_back(slot);
-    given.push_back(specOf(names[slot], file.values[i]));
+    slots.push_back(slot);
+    given->push_back(specOf(arguments[slot], values.values[i]));
   }
-  specs_ = model.completeInputs(given);
+  return slots;
 }
 
 void JobInputs::readRecorded(const EngineJob& job, const NamedInputs& file) {
@@ -172,8 +179,11 @@ void JobInputs::readRecorded(const EngineJob& job, const NamedInputs& file) {
 }
 
 Inputs JobInputs::merged(Inputs values, const Inputs& file_values) const {
-  for (std::size_t i = 0; i < file_slots_.size(); ++i) values[file_slots_[i]] = file_values[i];
-  return values;
+  for (std::size_t i = 0; i < file_slots_.size(); ++i) {
+    const InputSpec& spec = specs_[file_slots_[i]];
+    values[file_slots_[i]] = asType(file_values[i], spec.type, spec.name);
+  }
+  return fitting(std::move(values));
 }
 
 std::vector<std::vector<Inputs>> JobInputs::verificationSequences(bool stateful) const {
@@ -189,15 +199,12 @@ std::vector<std::vector<Inputs>> JobInputs::verificationSequences(bool stateful)
   const auto addSequence = [&](double at) {
     std::vector<Inputs> steps;
     for (int step = 0; step < (stateful ? kSequenceSteps : 1); ++step) {
-      steps.push_back(makeInputs(specs_, seed_ + static_cast<std::uint64_t>(step), at));
+      steps.push_back(made(seed_ + static_cast<std::uint64_t>(step), at));
     }
     sequences.push_back(std::move(steps));
   };
   addSequence(0);
-  const bool ranges = std::any_of(specs_.begin(), specs_.end(), [](const InputSpec& spec) {
-    return std::any_of(spec.sizes.begin(), spec.sizes.end(),
-                       [](const auto& size) { return size.first != size.second; });
-  });
+  const bool ranges = std::any_of(specs_.begin(), specs_.end(), [](const InputSpec& spec) { return spec.ranged(); });
   if (ranges) {
     addSequence(0.5);
     addSequence(1);

@@ -15,8 +15,8 @@ class JobInputs {
   // Values of --inputs fill the arguments they name, or in order those that no --input names; --input fills the rest by
   // name or in order; what is left is guessed. Throws Error(kUsage).
   JobInputs(Model& model, const EngineJob& job);
-  // The arguments with the values of `sample`, a batch of the job's data, in the place of a file. Throws Error(kUsage)
-  // if the job has --inputs, too.
+  // The arguments with the values of `sample`, a batch of the job's data: those it names, or the first ones. Values of
+  // --inputs and --input are for the others. Throws Error(kUsage).
   JobInputs(Model& model, const EngineJob& job, const NamedInputs& sample);
 
   // The inputs to time: the low end of all ranges, the first case of a recording.
@@ -29,13 +29,20 @@ class JobInputs {
   Inputs withData(const Inputs& values) const { return merged(example_, values); }
 
  private:
-  void placeFileValues(Model& model, const EngineJob& job, const NamedInputs& file, const std::string& origin);
+  // The specs that the values fill, in slots that `given` leaves open; `taken`: arguments that values without names
+  // skip. Returns the argument of each value.
+  static std::vector<std::size_t> place(const std::vector<std::string>& arguments, const NamedInputs& values,
+                                        const std::string& origin, std::vector<bool> taken,
+                                        std::vector<InputSpec>* given);
   void makeExample();
+  Inputs made(std::uint64_t seed, double at) const;
+  Inputs fitting(Inputs values) const;  // FP16 as FP32 where the model's is
   void readRecorded(const EngineJob& job, const NamedInputs& file);
   Inputs merged(Inputs values, const Inputs& file_values) const;
 
   std::vector<InputSpec> specs_;  // one per argument
   std::uint64_t seed_;
+  bool reads_fp16_as_fp32_;  // see Model::readsFp16AsFp32()
   Inputs example_;
   std::vector<InputRecord> records_;
   std::vector<std::size_t> file_slots_;        // argument of each value of the file

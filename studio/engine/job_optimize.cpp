@@ -13,8 +13,10 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/lower/region_object.h"
+#include "core/model/exported_methods.h"
 #include "core/model/measure.h"
 #include "core/model/module_state.h"
+#include "core/model/run_mode.h"
 #include "core/model/verify.h"
 #include "core/quantization/node_accuracy.h"
 #include "core/record/records_json.h"
@@ -51,8 +53,9 @@ Begun begin(const EngineJob& job, Channel& channel) {
   channel.progress("load", 0);
   Begun begun;
   const std::int64_t load_begin = nowNs();
-  begun.model = Model::load(kEngineModelPath);
+  begun.model = Model::load(kEngineModelPath, job.method);
   begun.load_ns = nowNs() - load_begin;
+  for (const std::string& note : begun.model->notes()) channel.log(note);
   begun.data = openJobData(*begun.model, job);
   if (begun.data) {
     begun.inputs.emplace(*begun.model, job, namedInputs(*begun.data, begun.data->batch(0)));
@@ -119,8 +122,8 @@ void checkPortable(const EngineJob& job, const JobInputs& inputs, const std::vec
   torch::jit::Module module = torch::jit::load(file);
   const ModuleState state(module);
   try {
-    const torch::NoGradGuard no_grad;
-    module.forward(inputs.example());
+    const RunMode mode(module);
+    module.get_method(job.method.empty() ? "forward" : job.method)(inputs.example());
     state.restore();
   } catch (const std::exception& problem) {
     throw Error(
@@ -128,8 +131,8 @@ void checkPortable(const EngineJob& job, const JobInputs& inputs, const std::vec
         fmt::format("--form portable: stock PyTorch does not compute this model in {} ({}); use --form compiled.",
                     precision, shortMessage(problem)));
   }
-  const AccuracyRecord accuracy =
-      worstAccuracy(accuracyRule(job), inputs, !state.empty(), references, job.reset_method, module);
+  if (!job.method.empty()) exchangeForward(module, job.method);
+  const AccuracyRecord accuracy = worstAccuracy(job, accuracyRule(job), inputs, !state.empty(), references, module);
   if (!accuracy.pass) {
     throw Error(ExitCode::kAccuracy, fmt::format("--form portable: computed by stock operators in {} the model is not "
                                                  "accurate enough ({}); use --form compiled.",
@@ -167,7 +170,7 @@ std::int64_t compiledBytes(const OptimizedModel& optimized) {
 std::vector<AccuracyRecord> compareNodes(const EngineJob& job, const JobInputs& inputs,
                                          const OptimizedModel& optimized) {
   const torch::jit::Module frozen =
-      freezeForPasses(Model::load(kEngineModelPath).module(), job.optimize.preserved_methods);
+      freezeForPasses(Model::load(kEngineModelPath, job.method).module(), job.optimize.preserved_methods);
   try {
     return nodeAccuracy(frozen, optimized.rewritten, optimized.rewritten_origins, inputs.example(), optimized.divisors);
   } catch (const Error&) {
@@ -184,7 +187,8 @@ std::vector<MetricRecord> judge(const EngineJob& job, const DataSet& data, const
   const Metric metric = jobMetric(job.data, data);
   const bool compare = job.optimize.precision != Precision::kFp32 || metric.needsResults();
   if (!compare) return evaluate(candidate, nullptr, data, inputs, metric, 0, "evaluate", channel);
-  torch::jit::Module reference = freezeBaseline(Model::load(kEngineModelPath).module(), job.optimize.preserved_methods);
+  torch::jit::Module reference =
+      freezeBaseline(Model::load(kEngineModelPath, job.method).module(), job.optimize.preserved_methods);
   return evaluate(candidate, &reference, data, inputs, metric, kComparedBatches, "evaluate", channel);
 }
 
@@ -215,12 +219,12 @@ ResultsVerdict judgeResults(const EngineJob& job, const Begun& begun, bool state
   channel.progress("verify", 0.3);
   ResultsVerdict verdict;
   std::vector<std::string> remarks;
-  verdict.worst = worstAccuracy(rule, inputs, stateful, begun.references, job.reset_method, optimized.module, &remarks,
-                                &verdict.failing);
+  verdict.worst =
+      worstAccuracy(job, rule, inputs, stateful, begun.references, optimized.module, &remarks, &verdict.failing);
   for (const std::string& remark : remarks) channel.log(remark);
   if (!verdict.worst.pass) return verdict;
   channel.progress("verify on other inputs", 0.35);
-  const FurtherAccuracy further = furtherAccuracy(rule, inputs, stateful, job.reset_method, optimized.module);
+  const FurtherAccuracy further = furtherAccuracy(job, rule, inputs, stateful, optimized.module);
   channel.log(further.tried);
   if (further.worst.pass) return verdict;
   return {further.worst, further.failing};
@@ -230,7 +234,7 @@ ResultsVerdict judgeResults(const EngineJob& job, const Begun& begun, bool state
 nlohmann::json faultOf(const EngineJob& job, const Begun& begun, const OptimizedModel& optimized,
                        const std::vector<Inputs>& failing, Channel& channel) {
   if (job.optimize.precision != Precision::kFp32 || failing.empty()) return nullptr;
-  Model original = Model::load(kEngineModelPath);
+  Model original = Model::load(kEngineModelPath, job.method);
   OptimizeOptions options = job.optimize;
   options.tuning_record = tuningRecord(optimized.tuning, false);
   options.tune = TuneMode::kOff;  // the kernels that were chosen
@@ -311,6 +315,7 @@ void runOptimizeJob(const EngineJob& described, Channel& channel) {
                                           : optimizeModel(begun.model->module(), inputs.example(), options, observer);
   const ModuleState state(optimized.module);
   optimized.preprocess = jobPreprocess(job);
+  optimized.method = job.method;
   begun.frozen.reset();
   begun.model.reset();  // a program that uses the result would not keep the original either
   channel.record("frozen", optimized.frozen);
@@ -361,8 +366,8 @@ bool keepsState(const torch::jit::Module& module) {
 
 void runVerifyJob(const EngineJob& job, Channel& channel) {
   channel.progress("load", 0);
-  Model original = Model::load(kEngineModelPath);
-  Model candidate = Model::load("/proc/self/fd/5");
+  Model original = Model::load(kEngineModelPath, job.method);
+  Model candidate = Model::load("/proc/self/fd/5", job.method);
   static_assert(kEngineOtherFd == 5);
   const JobInputs inputs(original, job);
   nlohmann::json records = nlohmann::json::array();

@@ -115,7 +115,8 @@ Recipe calibrate(const EngineJob& job, const torch::jit::Module& module, const D
 
 void runCalibrateJob(const EngineJob& job, Channel& channel) {
   channel.progress("load", 0);
-  Model model = Model::load(kEngineModelPath);
+  Model model = Model::load(kEngineModelPath, job.method);
+  for (const std::string& note : model.notes()) channel.log(note);
   const std::unique_ptr<DataSet> data = openJobData(model, job);
   IPEX_CHECK(data != nullptr, "a calibration has data");
   const JobInputs inputs(model, job, namedInputs(*data, data->batch(0)));

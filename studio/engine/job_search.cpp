@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/model/measure.h"
+#include "core/model/run_mode.h"
 #include "core/record/records_json.h"
 #include "core/runtime/machine_facts.h"
 #include "passes/optimize.h"
@@ -44,7 +45,7 @@ class Search {
   Search(const EngineJob& job, Channel& channel)
       : job_(job),
         channel_(channel),
-        model_(Model::load(kEngineModelPath)),
+        model_(Model::load(kEngineModelPath, job.method)),
         data_(openJobData(model_, job)),
         inputs_(model_, job, namedInputs(*data_, data_->batch(0))),
         metric_(jobMetric(job.data, *data_)),
@@ -160,7 +161,7 @@ class Search {
 
   // SQNR of the results against FP32 on a few samples.
   double sqnrOf(const Assignment& assignment) {
-    const torch::NoGradGuard no_grad;
+    const RunMode mode(reference_);
     BuiltModel built = models_.build(precisionOf(assignment), recipeToText(recipeOf(assignment)));
     Metric sqnr(MetricKind::kSqnr);
     if (expected_.empty()) reference_state_.restore();
@@ -347,8 +348,7 @@ class Search {
       BuiltModel low = buildTuned(best->assignment);
       // A choice that passes the metric is exported only if its results also pass verification.
       const AccuracyRule rule{precisionOf(best->assignment), job_.optimize.min_cosine};
-      const AccuracyRecord accuracy =
-          worstAccuracy(rule, inputs_, !low.state.empty(), {}, job_.reset_method, low.module());
+      const AccuracyRecord accuracy = worstAccuracy(job_, rule, inputs_, !low.state.empty(), {}, low.module());
       if (!accuracy.pass) {
         channel_.log(
             fmt::format("'{}' is not accurate enough ({}), so it is not chosen.", best->record.name, accuracy.text),

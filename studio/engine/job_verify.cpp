@@ -45,13 +45,13 @@ std::string triedText(const FurtherInputsSearch& search) {
 
 }  // namespace
 
-AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs, bool stateful,
-                             const std::vector<ReferenceResults>& references, const std::string& reset_method,
-                             torch::jit::Module& candidate, std::vector<std::string>* remarks,
-                             std::vector<Inputs>* failing) {
+AccuracyRecord worstAccuracy(const EngineJob& job, const AccuracyRule& rule, const JobInputs& inputs, bool stateful,
+                             const std::vector<ReferenceResults>& references, torch::jit::Module& candidate,
+                             std::vector<std::string>* remarks, std::vector<Inputs>* failing) {
+  const std::string& reset_method = job.reset_method;
   const auto sequences = inputs.verificationSequences(stateful);
   std::optional<Model> original;
-  if (references.size() != sequences.size()) original = Model::load(kEngineModelPath);
+  if (references.size() != sequences.size()) original = Model::load(kEngineModelPath, job.method);
   AccuracyRecord worst;
   bool first = true;
   for (std::size_t s = 0; s < sequences.size(); ++s) {
@@ -71,19 +71,19 @@ AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs, 
   return worst;
 }
 
-FurtherAccuracy furtherAccuracy(const AccuracyRule& rule, const JobInputs& inputs, bool stateful,
-                                const std::string& reset_method, torch::jit::Module& candidate) {
-  Model original = Model::load(kEngineModelPath);
+FurtherAccuracy furtherAccuracy(const EngineJob& job, const AccuracyRule& rule, const JobInputs& inputs, bool stateful,
+                                torch::jit::Module& candidate) {
+  Model original = Model::load(kEngineModelPath, job.method);
   FurtherInputsSearch search = findFurtherInputs(original.module(), inputs.example());
   keepInTime(search);
   FurtherAccuracy accuracy;
   accuracy.tried = triedText(search);
   for (const FurtherInputs& further : search.found) {
     const std::vector<Inputs> steps(stateful ? 2 : 1, further.inputs);
-    const ReferenceResults reference = referenceResults(original.module(), steps, reset_method);
+    const ReferenceResults reference = referenceResults(original.module(), steps, job.reset_method);
     AccuracyRecord record;
     try {
-      record = verifyModule(reference, candidate, steps, reset_method, furtherRule(rule)).front();
+      record = verifyModule(reference, candidate, steps, job.reset_method, furtherRule(rule)).front();
     } catch (const Error& problem) {
       record.pass = false;
       record.text = fmt::format("the model takes these inputs and the optimized one fails: {}", problem.what());

@@ -14,10 +14,9 @@ namespace ipex_studio {
 // are computed on an original that is loaded afresh, so that state and memory of the model that is timed stay as they
 // are. `remarks` (may be null) gets sentences on what decided the way of comparing, `failing` the calls of that record
 // if it does not pass. Throws what running throws.
-AccuracyRecord worstAccuracy(const AccuracyRule& rule, const JobInputs& inputs, bool stateful,
-                             const std::vector<ReferenceResults>& references, const std::string& reset_method,
-                             torch::jit::Module& candidate, std::vector<std::string>* remarks = nullptr,
-                             std::vector<Inputs>* failing = nullptr);
+AccuracyRecord worstAccuracy(const EngineJob& job, const AccuracyRule& rule, const JobInputs& inputs, bool stateful,
+                             const std::vector<ReferenceResults>& references, torch::jit::Module& candidate,
+                             std::vector<std::string>* remarks = nullptr, std::vector<Inputs>* failing = nullptr);
 
 // What decided the way of comparing with these results; empty if they are compared as those of any model in FP32.
 std::vector<std::string> remarksOn(const ReferenceResults& reference);
@@ -29,7 +28,7 @@ struct FurtherAccuracy {
   std::vector<Inputs> failing;  // calls in sequence of the worst record; empty if it passes
 };
 // An input on which only `candidate` fails is a difference, too. Throws what verifyModule throws.
-FurtherAccuracy furtherAccuracy(const AccuracyRule& rule, const JobInputs& inputs, bool stateful,
-                                const std::string& reset_method, torch::jit::Module& candidate);
+FurtherAccuracy furtherAccuracy(const EngineJob& job, const AccuracyRule& rule, const JobInputs& inputs, bool stateful,
+                                torch::jit::Module& candidate);
 
 }  // namespace ipex_studio

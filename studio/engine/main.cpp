@@ -1,6 +1,8 @@
 // ipex-studio-engine: one job in, records out. ipex-studio starts it with descriptors 3 (channel), 4 and 5 (models). It
 // opens no database and decides no file name, and whatever goes wrong here ends this process only.
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include <cstdio>
 #include <exception>
@@ -15,7 +17,16 @@
 namespace ipex_studio {
 namespace {
 
+// Registers operators and classes of the user's own; the library stays until the process ends.
+void loadLibrary(const std::string& path) {
+  if (::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return;
+  const char* const why = ::dlerror();
+  throw Error(ExitCode::kUsage, fmt::format("--library {} cannot be loaded: {}; build it against libtorch {}.", path,
+                                            why == nullptr ? "no reason is known" : why, TORCH_VERSION));
+}
+
 void runJob(const EngineJob& job, Channel& channel) {
+  for (const std::string& library : job.libraries) loadLibrary(library);
   setThreads(job.measure.threads);
   switch (job.kind) {
     case JobKind::kBaseline:

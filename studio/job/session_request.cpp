@@ -8,6 +8,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "core/record/input_text.h"
 #include "core/runtime/machine_facts.h"
 #include "studio/protocol/sandbox.h"
 
@@ -23,8 +24,9 @@ void checkInputText(const std::string& text) {
   if (text[cut] == '=') return;
   const std::size_t end = text.find_first_of(":[", cut + 1);
   const std::string shape = text.substr(cut + 1, end == std::string::npos ? end : end - cut - 1);
-  const bool plain = std::all_of(shape.begin(), shape.end(),
-                                 [](unsigned char c) { return std::isdigit(c) != 0 || c == 'x' || c == '.'; });
+  const bool plain = shape == "scalar" || std::all_of(shape.begin(), shape.end(), [](unsigned char c) {
+                       return std::isdigit(c) != 0 || c == 'x' || c == '.';
+                     });
   if (!plain) {
     throw Error(ExitCode::kUsage, fmt::format("--input {}: the sizes \"{}\" must look like 1x3x224x224.", text, shape));
   }
@@ -64,6 +66,7 @@ std::vector<std::string> readablePaths(const JobRequest& request) {
   std::vector<std::string> paths;
   if (request.remote) return paths;
   if (!request.inputs_path.empty()) paths.push_back(absolutePath(request.inputs_path));
+  for (const std::string& library : request.libraries) paths.push_back(absolutePath(library));
   const std::string data = absolutePath(request.data.path);
   if (data.empty()) return paths;
   paths.push_back(data);
@@ -111,6 +114,7 @@ EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& r
   if (!request.optimize.dump_directory.empty()) job.optimize.dump_directory = folder.path() + "/dump";
   if (request.remote) return job;
   job.inputs_path = absolutePath(request.inputs_path);
+  for (std::string& library : job.libraries) library = absolutePath(library);
   job.data.path = absolutePath(request.data.path);
   const std::string metric = absolutePath(request.data.metric);
   if (!metric.empty() && ::access(metric.c_str(), R_OK) == 0) job.data.metric = metric;
@@ -165,15 +169,15 @@ void checkRequest(const JobRequest& request) {
                 "--dump: this kernel has no Landlock, so a sandboxed engine may write no files; "
                 "add --trust if you trust the model.");
   }
+  for (const std::string& library : request.libraries) {
+    if (request.remote || ::access(library.c_str(), R_OK) == 0) continue;
+    throw Error(ExitCode::kUsage, fmt::format("--library {}: there is no such readable file.", library));
+  }
   if (!request.remote && !request.inputs_path.empty() && ::access(request.inputs_path.c_str(), R_OK) != 0) {
     throw Error(ExitCode::kUsage, fmt::format("--inputs {}: there is no such readable file.", request.inputs_path));
   }
 }
 
-std::string inputText(const InputRecord& input) {
-  // The description of a tensor ends in a colon and its dtype; that of a scalar has no colon.
-  const bool tensor = input.description.find(':') != std::string::npos;
-  return input.name + (tensor ? ":" : "=") + input.description;
-}
+std::string inputText(const InputRecord& input) { return inputText(input.name, input.description); }
 
 }  // namespace ipex_studio

@@ -1,6 +1,7 @@
 """Tests of setup.sh, quickstart.sh and tests/run.sh with stand-ins for apt-get, dpkg, cmake, ninja, ctest and python."""
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -114,6 +115,16 @@ class ScriptTest(unittest.TestCase):
         again = self.run_script("samples/quickstart.sh")
         self.assertEqual((again.returncode, again.stderr), (0, ""))
         self.assertEqual(len(self.called("cmake")), 1)
+
+    def test_quickstart_builds_what_the_readme_runs_next(self):
+        self.export_before(self.build_stand_ins())
+        self.run_script("samples/quickstart.sh")
+        with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+            files = set(re.findall(r"\bbuild/([\w.-]+)", file.read()))
+        self.assertGreaterEqual(files, {"ipex-studio", "libipex_studio_ops.so"})
+        targets = self.called("ninja")[0].split()
+        for name in files:
+            self.assertIn(re.sub(r"^lib(.*)\.so$", r"\1", name), targets)
 
     def test_quickstart_ignores_a_display_that_does_not_answer(self):
         model = self.build_stand_ins()

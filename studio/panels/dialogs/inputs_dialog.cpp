@@ -5,17 +5,19 @@
 #include <cctype>
 #include <cmath>
 
+#include "core/record/input_text.h"
 #include "studio/ui/imgui_compat.h"
 
 namespace ipex_studio {
 namespace {
 
 constexpr const char* kDtypes[] = {"float32", "float64", "float16", "bfloat16", "int64",
-                                   "int32",   "int8",    "uint8",   "bool"};
+                                   "int32",   "int16",   "int8",    "uint8",    "bool"};
 constexpr std::size_t kMaxInputs = 64;
 
 // True if the text is a shape such as "1x3x224x224", also with ranges: "1..32x3x224x224".
 bool isShape(const std::string& text) {
+  if (text == "scalar") return true;
   bool digit = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -38,12 +40,12 @@ bool isShape(const std::string& text) {
 InputChoice inputChoice(const InputRecord& input) {
   InputChoice choice;
   choice.name = displayText(input.name, 60);
-  const std::string text = displayText(input.description, 90);
-  const std::size_t colon = text.find(':');
-  choice.scalar = colon == std::string::npos && text.find('x') == std::string::npos;
+  const std::string text = displayText(input.description, kMaxValueBytes);
+  choice.value = !describesTensor(text);
+  const std::size_t colon = choice.value ? std::string::npos : text.find(':');
   choice.shape = text.substr(0, colon);
-  if (choice.scalar) return choice;
-  choice.dtype = colon == std::string::npos ? "float32" : text.substr(colon + 1);
+  if (choice.value) return choice;
+  choice.dtype = text.substr(colon + 1);
   const std::size_t open = choice.dtype.find('[');
   if (open == std::string::npos) return choice;
   const std::size_t close = choice.dtype.find(']', open);
@@ -53,17 +55,17 @@ InputChoice inputChoice(const InputRecord& input) {
 }
 
 std::string inputArgument(const InputChoice& choice) {
-  if (choice.scalar) return choice.name + "=" + choice.shape;
+  if (choice.value) return choice.name + "=" + choice.shape;
   return choice.name + ":" + choice.shape + ":" + choice.dtype + (choice.range.empty() ? "" : "[" + choice.range + "]");
 }
 
 std::string inputProblem(const InputChoice& choice) {
   if (choice.shape.empty()) return "Say a shape such as 1x3x224x224, or a value.";
-  if (choice.scalar) return {};
+  if (choice.value) return {};  // the engine reads it
   if (!isShape(choice.shape)) return "A shape is numbers with x between them: 1x3x224x224, or 1..32x3x224x224.";
   const bool known =
       std::any_of(std::begin(kDtypes), std::end(kDtypes), [&](const char* dtype) { return choice.dtype == dtype; });
-  if (!known) return "The type is one of float32, float64, float16, bfloat16, int64, int32, int8, uint8, bool.";
+  if (!known) return "The type is one of float32, float64, float16, bfloat16, int64, int32, int16, int8, uint8, bool.";
   if (!choice.range.empty() && choice.range.find(',') == std::string::npos)
     return "A range is the smallest and the largest value: 0,30521.";
   return {};
@@ -107,9 +109,9 @@ void InputsDialog::drawRow(Row* row, float width) {
     ImGui::InputTextWithHint(id, hint, text, room);
   };
   ImGui::PushFont(ui_.fonts.mono);
-  field("##shape", row->choice.scalar ? "value" : "1x3x224x224", 0.24F, row->choice.scalar ? 0.76F : 0.36F,
+  field("##shape", row->choice.value ? "value" : "1x3x224x224", 0.24F, row->choice.value ? 0.76F : 0.36F,
         row->shape.data(), row->shape.size());
-  if (!row->choice.scalar) {
+  if (!row->choice.value) {
     field("##dtype", "float32", 0.6F, 0.18F, row->dtype.data(), row->dtype.size());
     field("##range", "low,high", 0.78F, 0.22F, row->range.data(), row->range.size());
   }
@@ -126,9 +128,10 @@ bool InputsDialog::draw() {
   bool start = false;
   if (beginDialog(ui_, "Inputs", 640)) {
     label(ui_.theme.text, "What to run the model with", ui_.fonts.strong);
-    paragraph(
-        ui_.theme.dim,
-        "Random values of these shapes and types. A range such as 1..32 in a shape is verified at several sizes.");
+    paragraph(ui_.theme.dim,
+              "Random values of these shapes and types. A range such as 1..32 in a shape is verified at several sizes. "
+              "Values are numbers, true, None, \"text\", and [lists], (tuples) and {key: value} of these and of "
+              "2x3:float32.");
     ImGui::Dummy({1, ui_.px(4)});
     const float width = ImGui::GetContentRegionAvail().x;
     const float left = ImGui::GetCursorPosX();

@@ -14,10 +14,10 @@ namespace ipex_studio {
 // One argument of forward, as text fields.
 struct InputChoice {
   std::string name;
-  bool scalar = false;  // an int, float, bool or None: `shape` is its value
-  std::string shape;    // "1x3x224x224"
-  std::string dtype;    // "float32"
-  std::string range;    // "0,30522" for ids; may be empty
+  bool value = false;  // no tensor: `shape` is what stands behind NAME=
+  std::string shape;   // "1x3x224x224"
+  std::string dtype;   // "float32"
+  std::string range;   // "0,30522" for ids; may be empty
 };
 
 InputChoice inputChoice(const InputRecord& input);
@@ -25,6 +25,8 @@ InputChoice inputChoice(const InputRecord& input);
 std::string inputArgument(const InputChoice& choice);
 // Why a choice cannot be used, as a sentence; empty if it can.
 std::string inputProblem(const InputChoice& choice);
+
+constexpr std::size_t kMaxValueBytes = 500;
 
 class InputsDialog {
  public:
@@ -38,7 +40,7 @@ class InputsDialog {
  private:
   struct Row {
     InputChoice choice;
-    std::array<char, 96> shape{};
+    std::array<char, kMaxValueBytes + 12> shape{};
     std::array<char, 24> dtype{};
     std::array<char, 48> range{};
   };

@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/graph/fused_op.h"
+#include "core/torch/stft_version.h"
 
 namespace ipex_studio {
 namespace {
@@ -277,6 +278,39 @@ TEST(DecomposeNewerOperators, RmsNormIsTheSameWithAndWithoutWeightAndEps) {
         EXPECT_TRUE(at::allclose(result, expected, 1e-5, 1e-6)) << weight << " " << eps;
       }
     }
+  }
+}
+
+// Forms of PyTorch 2.7: the stock ones with one argument more.
+TEST(DecomposeNewerOperators, StftWithTheArgumentOfPyTorch27) {
+  for (const char* centre : {"", "%true, %reflect, "}) {
+    const std::string text = fmt::format(R"(graph(%x : Tensor, %w : Tensor):
+  %none : NoneType = prim::Constant()
+  %true : bool = prim::Constant[value=1]()
+  %false : bool = prim::Constant[value=0]()
+  %reflect : str = prim::Constant[value="reflect"]()
+  %n : int = prim::Constant[value=16]()
+  %hop : int = prim::Constant[value=5]()
+  %y : Tensor = aten::stft(%x, %n, %hop, %n, %w, {}%false, %none, %true, %none)
+  %z : Tensor = aten::abs(%y)
+  return (%z))",
+                                         centre);
+    const auto given = parse(text);
+    const auto written = parse(text);
+    decomposeNewerOperators(*written);
+    written->lint();
+    for (const Node* node : allNodes(*written)) {
+      EXPECT_FALSE(IPEX_NEEDS_STFT_SHIM && isKind(node, "aten::stft") && node->inputs().size() % 2 == 1);
+    }
+    at::manual_seed(1);
+    const std::vector<at::Tensor> inputs{at::randn({2, 100}), at::hann_window(16)};
+    const at::Tensor result = runGraph(written, inputs)[0];
+    EXPECT_TRUE(at::equal(result, runGraph(given, inputs)[0])) << centre;
+    const c10::optional<bool> none;
+    const at::Tensor expected = centre[0] == '\0'
+                                    ? at::stft(inputs[0], 16, 5, 16, inputs[1], false, none, true)
+                                    : at::stft(inputs[0], 16, 5, 16, inputs[1], true, "reflect", false, none, true);
+    EXPECT_TRUE(at::equal(result, expected.abs())) << centre;
   }
 }
 

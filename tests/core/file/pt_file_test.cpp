@@ -1,15 +1,11 @@
-// TorchScript files: reports of sound ones, refusals of damaged, foreign and hostile ones.
+// TorchScript files: reports of sound ones, refusals of damaged and hostile ones.
 #include "core/file/pt_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <random>
 
 #include "core/base/sha256.h"
@@ -180,6 +176,45 @@ TEST(PtFile, DoesNotSuspectHarmlessNames) {
   EXPECT_EQ(report.operators.count("aten::device"), 0u);
 }
 
+TEST(PtFile, ListsExportedMethods) {
+  Net net;
+  EXPECT_TRUE(inspectBytes(net.bytes()).methods.empty());
+  for (const char* name : {"step", "_helper", "reset"}) {
+    net.code += std::string("  def ") + name + "(self: __torch__.Net,\n    x: Tensor) -> Tensor:\n    return x\n";
+  }
+  net.code += "class Other(Module):\n  def turn(self: __torch__.Other) -> NoneType:\n    return None\n";
+  const PtFileReport report = inspectBytes(net.bytes());
+  EXPECT_EQ(report.methods, (std::vector<std::string>{"step", "reset"}));
+  EXPECT_THAT(describe(report), HasSubstr("methods     step, reset  (besides forward; --method NAME optimizes one)\n"));
+  EXPECT_EQ(toJson(report)["methods"].size(), 2u);
+}
+
+TEST(PtFile, NamesTrainingModeGpusAndLostWeights) {
+  Net net;
+  EXPECT_TRUE(inspectBytes(net.bytes()).findings.empty());
+  net.data_pkl.replace(net.data_pkl.find(binUnicode("training")) + binUnicode("training").size(), 1, "\x88");
+  PtFileReport report = inspectBytes(net.bytes());
+  ASSERT_NE(findingOf(report, "training-mode"), nullptr);
+  EXPECT_FALSE(report.dangerous());
+  EXPECT_THAT(describe(report),
+              HasSubstr("training-mode: Was saved in training mode; it runs in evaluation mode here."));
+
+  for (const char* code : {"    d = torch.device(\"cuda:0\")\n", "    d = torch.cuda(x)\n"}) {
+    net.code = netCode() + std::string(code);
+    EXPECT_NE(findingOf(inspectBytes(net.bytes()), "names-gpu"), nullptr) << code;
+  }
+  net.code = netCode() + std::string("    w = ops.prim.ConstantMKLDNNTensor()\n");
+  report = inspectBytes(net.bytes());
+  ASSERT_NE(findingOf(report, "lost-weights"), nullptr);
+  try {
+    refuseLostWeights(report, "net.pt");
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadModel);
+    EXPECT_THAT(error.what(), HasSubstr("'net.pt' cannot be run: torch.jit.optimize_for_inference moved its weights"));
+  }
+}
+
 TEST(PtFile, NamesForeignOperatorsAndClasses) {
   Net net;
   net.code +=
@@ -248,119 +283,6 @@ TEST(PtFile, ReadsAFileOfManyMembersQuickly) {
   const double begin = cpuMs();
   EXPECT_EQ(inspectPtFile(file.fd(), "net.pt").members.size(), 26u);
   expectWithin("inspection of 20 MB", cpuMs() - begin, 16);
-}
-
-// --- files of other kinds --------------------------------------------------------------------------------------------
-
-class PtFileOnDisk : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string name = ::testing::TempDir() + "pt_file_XXXXXX";
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(folder_ + "/" + name, std::ios::binary) << bytes;
-    return folder_ + "/" + name;
-  }
-  static std::string refusal(const std::string& path) {
-    try {
-      const int fd = openModelFile(path);
-      try {
-        inspectPtFile(fd, path);
-      } catch (...) {
-        ::close(fd);
-        throw;
-      }
-      ::close(fd);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kBadModel);
-      return error.what();
-    }
-    return "accepted";
-  }
-  std::string hint(const std::string& path) const {
-    return "export it with torch.jit.save(torch.jit.script(model), '" + path + "').";
-  }
-  std::string folder_;
-};
-
-TEST_F(PtFileOnDisk, AcceptsASoundFile) { EXPECT_EQ(refusal(write("net.pt", Net().bytes())), "accepted"); }
-
-TEST_F(PtFileOnDisk, NamesWhatIsNoFile) {
-  EXPECT_EQ(refusal(folder_ + "/none.pt"), "There is no file '" + folder_ + "/none.pt'.");
-  EXPECT_EQ(refusal(folder_), "'" + folder_ + "' is a directory; name the TorchScript .pt file inside it.");
-  const std::string empty = write("empty.pt", "");
-  EXPECT_EQ(refusal(empty), "'" + empty + "' is empty; copy or export the model again.");
-  const std::string pipe = folder_ + "/pipe";
-  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(refusal(pipe), "'" + pipe + "' is not a regular file; copy the model to disk first.");
-}
-
-TEST_F(PtFileOnDisk, NamesTruncation) {
-  const std::string good = Net().bytes();
-  for (std::size_t bytes : {good.size() - 1, good.size() / 2, std::size_t{30}}) {
-    const std::string path = write("cut.pt", good.substr(0, bytes));
-    EXPECT_EQ(refusal(path), "'" + path + "' is cut short or has bytes appended: no ZIP directory ends at its " +
-                                 std::to_string(bytes) + " bytes; copy or download it again.");
-  }
-}
-
-TEST_F(PtFileOnDisk, NamesTheDamagedMember) {
-  ZipWriter zip = Net().write();
-  std::string bad = zip.finish();
-  bad[zip.places[0].data + 5] ^= 0x40;
-  const std::string path = write("flipped.pt", bad);
-  EXPECT_THAT(refusal(path),
-              HasSubstr("'" + path + "' is damaged: member 'net/data/0' fails its CRC check (declared "));
-}
-
-TEST_F(PtFileOnDisk, NamesOnnx) {
-  std::string graph = "\x0a\x05\x0a\x01x\x12\x01y\x12\x01g";
-  const std::string path = write("net.onnx",
-                                 "\x08\x07\x12\x07pytorch\x1a\x03"
-                                 "1.0"
-                                 ":" +
-                                     std::string(1, static_cast<char>(graph.size())) + graph);
-  EXPECT_EQ(refusal(path),
-            "'" + path +
-                "' is an ONNX model, not a TorchScript model; export the PyTorch model it came from with "
-                "torch.jit.save(torch.jit.script(model), 'model.pt').");
-}
-
-TEST_F(PtFileOnDisk, NamesPickles) {
-  ZipWriter zip;
-  zip.add("sd/data.pkl", pickled(global("collections", "OrderedDict") + ")R"));
-  zip.add("sd/version", "3\n");
-  const std::string state = write("state.pt", zip.finish());
-  EXPECT_EQ(refusal(state), "'" + state + "' is a pickled state dict, not a TorchScript model; " + hint(state));
-
-  ZipWriter whole;
-  whole.add("m/data.pkl", pickled(global("torch.nn.modules.linear", "Linear") + ")\x81}b"));
-  const std::string module = write("module.pt", whole.finish());
-  EXPECT_EQ(refusal(module), "'" + module + "' is a pickled Python module, not a TorchScript model; " + hint(module));
-
-  const std::string old = write("old.pt", std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15));
-  EXPECT_EQ(
-      refusal(old),
-      "'" + old + "' is a pickled checkpoint in the format before PyTorch 1.6, not a TorchScript model; " + hint(old));
-  const std::string python = write("python.pkl", "\x80\x04K\x01.");
-  EXPECT_EQ(refusal(python), "'" + python + "' is a Python pickle, not a TorchScript model; " + hint(python));
-}
-
-TEST_F(PtFileOnDisk, NamesOtherArchives) {
-  ZipWriter legacy;
-  legacy.add("m/model.json", "{}");
-  EXPECT_THAT(refusal(write("legacy.pt", legacy.finish())), HasSubstr("was written by PyTorch 1.0 or 1.1"));
-  ZipWriter exported;
-  exported.add("archive_format", "pt2");
-  EXPECT_THAT(refusal(write("model.pt2", exported.finish())), HasSubstr("is an archive of torch.export"));
-  ZipWriter other;
-  other.add("word/document.xml", "<x/>");
-  EXPECT_THAT(refusal(write("other.docx", other.finish())), HasSubstr("is a ZIP archive of something else"));
-  EXPECT_THAT(refusal(write("text.pt", "hello world")), HasSubstr("is no ZIP archive"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "core/model/input_values.h"
 #include "tests/core/file/pt_file_fixture.h"
 #include "tests/core/graph/script_models.h"
 #include "tests/profiler/temp_directory.h"
@@ -77,6 +78,20 @@ TEST_F(ReadInputs, ListsTuplesDictsAndTensors) {
   EXPECT_EQ(named.names, (std::vector<std::string>{"y", "x"}));
   EXPECT_TRUE(at::equal(named.values[1].toTensor(), a));
   EXPECT_TRUE(at::equal(readInputs(save(a))[0].toTensor(), a));
+}
+
+TEST_F(ReadInputs, AnyNesting) {
+  const at::Tensor a = at::randn({2, 3});
+  c10::impl::GenericDict dict(c10::StringType::get(), c10::AnyType::get());
+  dict.insert("boxes", c10::List<at::Tensor>({a, a}));
+  dict.insert("size", c10::ivalue::Tuple::create({1, 0.5}));
+  const Inputs inputs =
+      readInputs(save(c10::ivalue::Tuple::create({dict, std::string("mode"), c10::List<double>({})})));
+  ASSERT_EQ(inputs.size(), 3u);
+  EXPECT_EQ(inputValueText(inputs[0]), "{\"boxes\": [2x3:float32, 2x3:float32], \"size\": (1, 0.5)}");
+  EXPECT_EQ(inputs[1].toStringRef(), "mode");
+  const auto type = c10::ListType::create(c10::FloatType::get());
+  EXPECT_EQ(*asType(inputs[2], type, "x").type(), *type);
 }
 
 TEST_F(ReadInputs, TypesViewsAndSharedData) {

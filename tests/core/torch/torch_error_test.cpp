@@ -24,5 +24,20 @@ TEST(TorchError, NamesTheOperatorThatIsMissing) {
       << error.what();
 }
 
+// As libtorch says it of one form and of several.
+TEST(TorchError, NamesTheOperatorWhoseArgumentsAreNewer) {
+  for (const char* text :
+       {"\nArguments for call are not valid.\nThe following variants are available:\n  \n  aten::stft(Tensor self, int "
+        "n_fft) -> Tensor:\n  Expected at most 8 arguments but found 9 positional arguments.\n  \n  "
+        "aten::stft.center(Tensor self, int n_fft) -> Tensor:\n",
+        "\naten::stft(Tensor self) -> Tensor:\nExpected at most 1 arguments but found 2 positional arguments.\n"}) {
+    const Error error = loadError("m.pt", std::runtime_error(text));
+    EXPECT_EQ(error.code(), ExitCode::kBadModel);
+    EXPECT_NE(std::string(error.what()).find("'m.pt' calls the operator aten::stft with arguments that libtorch"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace ipex_studio

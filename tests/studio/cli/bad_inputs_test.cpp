@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
             3,
             "'@unknown_op.pt' uses the operator aten::relu_of_the_future, which libtorch 1.13.0 does not have; build "
             "ipex-studio with the PyTorch version that wrote the file, or load the library that defines the "
-            "operator."},
+            "operator with --library FILE."},
         BadInput{
             "wrong_shape",
             {"run", "@small.pt", "--input", "x:1x5x16x16"},

@@ -55,6 +55,37 @@ TEST_F(InputsOfRuns, IntsFloatsBoolsAndNone) {
               HasSubstr("Float(6, 6,"));
 }
 
+TEST_F(InputsOfRuns, DefaultsStayAsTheyAre) {
+  const Outcome defaults = run("defaults.pt", {});
+  EXPECT_EQ(defaults.code, 0) << defaults.err;
+  EXPECT_THAT(defaults.err, HasSubstr("--input scale=1.0"));
+  const Outcome mask = run("defaults.pt", {"--input", "x:2x6", "--input", "mask:2x6:bool", "--input", "scale=2"});
+  EXPECT_EQ(mask.code, 0) << mask.err;
+  const Outcome wrong = run("defaults.pt", {"--input", "x:2x6", "--input", "scale=true"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("The input 'scale' takes float, and true is no float"));
+}
+
+TEST_F(InputsOfRuns, AnyNestingFromFlagsAndFiles) {
+  const Outcome flags =
+      run("nested.pt", {"--input", "images=[1..4x6, 3]", "--input", "named={a: 1x6}", "--input", "pair=(2, [3])"});
+  EXPECT_EQ(flags.code, 2);  // a tensor of one axis has a dtype behind it: 3 alone is a number
+  EXPECT_THAT(flags.err, HasSubstr("The input 'images' takes List[Tensor], and 3 is no Tensor; give another with"));
+  const Outcome good = run(
+      "nested.pt", {"--input", "images=[1..4x6, 3:float32]", "--input", "named={a: 1x6}", "--input", "pair=(2, [3])"});
+  EXPECT_EQ(good.code, 0) << good.err;
+  const Outcome file = run("nested.pt", {"--inputs", modelFile("nested_inputs.pt"), "-o", pit_.path("fast.pt")});
+  EXPECT_EQ(file.code, 0) << file.err;
+  EXPECT_EQ(json::parse(file.out)["runs"][1]["accuracy"]["pass"], true);
+}
+
+TEST_F(InputsOfRuns, DataAndAFileTogether) {
+  for (const char* file : {"ids.npy", "tuple_of_two.pt"}) {
+    const Outcome both = run("two.pt", {"--data", modelFile("x.npy"), "--batch", "5", "--inputs", modelFile(file)});
+    EXPECT_EQ(both.code, 0) << file << both.err;
+  }
+}
+
 TEST_F(InputsOfRuns, RangesAreVerifiedAtBothEndsAndBetween) {
   const Outcome fits = run("not_three.pt", {"--input", "x:1..2x6", "--instances", "2"});
   EXPECT_EQ(fits.code, 0) << fits.err;

@@ -7,10 +7,12 @@ Among them are attacks, which write to FOLDER/victim.txt when nothing stops them
 import os
 import sys
 import zipfile
-from typing import Optional, Tuple
+import warnings
+from typing import Dict, List, Optional, Tuple
 
 import numpy
 import torch
+from torch.utils.mobile_optimizer import optimize_for_mobile
 
 
 class Small(torch.nn.Module):
@@ -72,6 +74,62 @@ class Options(torch.nn.Module):
         return y
 
 
+class Defaults(torch.nn.Module):
+    """Arguments with defaults, which stay as they are, and one that may be left out."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 6)
+
+    def forward(self, x, mask: Optional[torch.Tensor] = None, scale: float = 1.0, flag: bool = True, n: int = 2,
+                mode: str = "max: 1"):
+        y = self.linear(x) * scale
+        if mask is not None:
+            y = y.masked_fill(mask, 0.0)
+        if mode == "max: 1" and flag:
+            return y.relu()
+        return y * n
+
+
+class Nested(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 6)
+
+    def forward(self, images: List[torch.Tensor], named: Dict[str, torch.Tensor], pair: Tuple[float, List[int]]):
+        y = self.linear(images[0]).relu() + named["a"]
+        return [y * pair[0], images[-1] + pair[1][0]]
+
+
+class Streaming(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 6)
+
+    def forward(self, x):
+        return self.linear(x).relu()
+
+    @torch.jit.export
+    def step(self, x, state):
+        state = torch.tanh(self.linear(x) + state)
+        return state * 2, state
+
+
+class Warns(torch.nn.Module):
+    """Warns and prints as it runs, inside of no_grad()."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 6)
+
+    def forward(self, x):
+        with torch.no_grad():
+            y = self.linear(x).relu()
+        if torch.jit.is_scripting():
+            warnings.warn("Scripted module always returns a tuple")
+        return y, torch.sigmoid(self.linear(y))
+
+
 class Counter(torch.nn.Module):
     """The state counts the calls and changes the result."""
 
@@ -87,6 +145,16 @@ class Counter(torch.nn.Module):
     @torch.jit.export
     def restart(self):
         self.calls = torch.zeros(1)
+
+
+class Recurrent(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = torch.nn.LSTM(6, 8, batch_first=True)
+        self.linear = torch.nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.linear(self.lstm(x)[0]).relu()
 
 
 class NotThree(torch.nn.Module):
@@ -243,6 +311,16 @@ def main() -> None:
     torch.jit.script(Endless()).save(path("endless.pt"))
     torch.jit.script(Huge()).save(path("huge.pt"))
     torch.jit.script(Options().eval()).save(path("options.pt"))
+    torch.jit.script(Defaults().eval()).save(path("defaults.pt"))
+    torch.jit.script(Nested().eval()).save(path("nested.pt"))
+    torch.jit.script(Streaming().eval()).save(path("streaming.pt"))
+    torch.jit.script(Warns().eval()).save(path("warns.pt"))
+    torch.jit.script(Small().train()).save(path("training.pt"))
+    torch.jit.script(Small().eval().half()).save(path("half.pt"))
+    torch.jit.trace(Small().eval().double(), torch.rand(1, 3, 16, 16).double()).save(path("double.pt"))
+    torch.jit.optimize_for_inference(torch.jit.script(Small().eval())).save(path("for_inference.pt"))
+    optimize_for_mobile(torch.jit.script(Small().eval())).save(path("for_mobile.pt"))
+    torch.jit.script(torch.quantization.quantize_dynamic(Recurrent().eval(), {torch.nn.LSTM})).save(path("quantized_lstm.pt"))
     torch.jit.script(Counter().eval()).save(path("counter.pt"))
     torch.jit.script(NotThree().eval()).save(path("not_three.pt"))
     torch.jit.script(Dice().eval()).save(path("dice.pt"))
@@ -261,6 +339,7 @@ def main() -> None:
 
     torch.save(Small().state_dict(), path("state_dict.pt"))
     with_replaced_code(path("small.pt"), path("unknown_op.pt"), b"torch.relu(", b"torch.relu_of_the_future(")
+    with_replaced_code(path("small.pt"), path("user_operator.pt"), b"torch.relu(", b"ops.user_library.twice_relu(")
     with open(path("small.pt"), "rb") as whole:
         content = whole.read()
     with open(path("truncated.pt"), "wb") as cut:
@@ -276,6 +355,8 @@ def main() -> None:
     torch.save((torch.rand(5, 6), ids), path("tuple_of_two.pt"))
     numpy.savez(path("two.npz"), ids=ids.numpy(), x=torch.rand(5, 6).numpy())
     numpy.save(path("x.npy"), torch.rand(5, 6).numpy())
+    numpy.save(path("ids.npy"), ids.numpy())
+    torch.save([[torch.rand(2, 6), torch.rand(3)], {"a": torch.rand(2, 6)}, (2, [3, 4])], path("nested_inputs.pt"))
 
 
 if __name__ == "__main__":

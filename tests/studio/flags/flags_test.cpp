@@ -19,15 +19,18 @@ CommandLine parsed(const std::string& words) {
 
 TEST(Flags, FillTheRequest) {
   const CommandLine line = parsed(
-      "run m.pt --input x:1x2 --input n=3 --preserve a,b --reset back --trust --timeout 5 --hint throughput --warmup "
+      "run m.pt --input x:1x2 --input n=3 --method step --library a.so --library b.so --preserve a,b --reset back "
+      "--trust --timeout 5 --hint throughput --warmup "
       "0.1 "
       "--duration 2 --iterations 7 --seed 18446744073709551615 --precision bf16,int8,fp32 --force-precision --disable "
       "p,q "
       "--tune full --no-winograd --batch-buckets 8,2 --limit 3 --dump d --data s.npy --samples 4 --batch 2 --bits 4 "
-      "--group 64 --method kl --percentile 99 --equalize --restart --metric top-1 --min-cosine 0.5 --form portable "
+      "--group 64 --ranges kl --percentile 99 --equalize --restart --metric top-1 --min-cosine 0.5 --form portable "
       "--prepared");
   EXPECT_EQ(line.kind, CommandKind::kRun);
   EXPECT_THAT(line.inputs, ElementsAre("x:1x2", "n=3"));
+  EXPECT_EQ(line.method, "step");
+  EXPECT_THAT(line.libraries, ElementsAre("a.so", "b.so"));
   EXPECT_THAT(line.optimize.preserved_methods, ElementsAre("a", "b"));
   EXPECT_EQ(line.silence_s, 5);
   EXPECT_EQ(line.measure.hint, Hint::kThroughput);

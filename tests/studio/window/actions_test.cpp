@@ -214,6 +214,12 @@ TEST(Inputs, RecordsBecomeArgumentsAndBack) {
   EXPECT_EQ(inputArgument(inputChoice({"x", "1x3x224x224:float32", true})), "x:1x3x224x224:float32");
   EXPECT_EQ(inputArgument(inputChoice({"ids", "1x128:int64[0,30522]", false})), "ids:1x128:int64[0,30522]");
   EXPECT_EQ(inputArgument(inputChoice({"rate", "16000", false})), "rate=16000");
+  EXPECT_EQ(inputArgument(inputChoice({"images", "[3x8x8:float32, 3x9x9:float32]", false})),
+            "images=[3x8x8:float32, 3x9x9:float32]");
+  EXPECT_EQ(inputArgument(inputChoice({"how", "{\"size\": 3, \"mode\": \"max:2\"}", false})),
+            "how={\"size\": 3, \"mode\": \"max:2\"}");
+  EXPECT_EQ(inputArgument(inputChoice({"step", "scalar:int64[0,9]", false})), "step:scalar:int64[0,9]");
+  EXPECT_TRUE(inputProblem(inputChoice({"step", "scalar:int64[0,9]", false})).empty());
   EXPECT_TRUE(inputProblem(inputChoice({"x", "1..32x3x8x8:float32", false})).empty());
   EXPECT_FALSE(inputProblem(inputChoice({"x", "1x3xx8:float32", false})).empty());
   EXPECT_FALSE(inputProblem(inputChoice({"x", "1x3:%n", false})).empty());

@@ -1,0 +1,224 @@
+// Nodes that only the interpreter can run are one step each: all around them is planned, and their effects keep their
+// order.
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/runtime/print_handler.h>
+
+#include <sstream>
+
+#include "core/model/measure.h"
+#include "core/torch/torch_error.h"
+#include "tests/core/graph/script_classes.h"
+
+namespace ipex_studio {
+namespace {
+
+using namespace testing;  // NOLINT: the fixture's names
+
+// What models print, warn and raise, in order.
+std::vector<std::string>& effects() {
+  static std::vector<std::string> texts;
+  return texts;
+}
+
+class NoteWarnings : public c10::WarningHandler {
+ public:
+#if TORCH_VERSION_MAJOR < 2
+  void process(const c10::SourceLocation&, const std::string& text, bool) override { effects().push_back(text); }
+#else
+  void process(const c10::Warning& warning) override { effects().push_back(warning.msg()); }
+#endif
+};
+
+#if TORCH_VERSION_MAJOR < 2
+using WarningGuard = c10::Warning::WarningHandlerGuard;
+#else
+using WarningGuard = c10::WarningUtils::WarningHandlerGuard;
+#endif
+
+std::vector<std::string> effectsOf(Module& module, const Inputs& inputs) {
+  const torch::jit::PrintHandler printed = torch::jit::getPrintHandler();
+  torch::jit::setPrintHandler([](const std::string& text) { effects().push_back("print " + text); });
+  NoteWarnings handler;
+  const WarningGuard guard(&handler);
+  effects().clear();
+  try {
+    call(module, inputs);
+  } catch (const std::exception& problem) {
+    effects().push_back("raise " + shortMessage(problem));
+  }
+  torch::jit::setPrintHandler(printed);
+  return effects();
+}
+
+OptimizedModel expectSameEffects(const Module& module, const std::vector<Inputs>& inputs) {
+  OptimizedModel result = expectSame(module, {inputs[0]});
+  for (const Inputs& given : inputs) {
+    Module original = module.deepcopy();
+    const auto expected = effectsOf(original, given);
+    EXPECT_FALSE(expected.empty());
+    EXPECT_EQ(effectsOf(result.module, given), expected)
+        << result.module.get_method("forward").graph()->toString(false);
+  }
+  return result;
+}
+
+TEST(Effects, WarningsAndChecksKeepTheirOrder) {
+  const Module module = scriptModule(
+      "def forward(self, x):\n"
+      "    y = torch.relu(torch.linear(x, self.w))\n"
+      "    if bool(y.sum() > 1e9):\n        torch.warn('large', 2)\n"
+      "    torch.warn('first', 2)\n"
+      "    assert bool(torch.tanh(y).sum() > -1e9), 'never'\n"
+      "    z = torch.sigmoid(y) * 2.0\n"
+      "    if bool(z.sum() > 0):\n        torch.warn('second', 2)\n"
+      "    torch.warn('third', 2)\n"
+      "    assert x.size(0) != 3, 'three rows'\n"
+      "    torch.warn('fourth', 2)\n"
+      "    return torch.exp(z)\n",
+      {{"w", weight({4, 4})}});
+  const OptimizedModel result = expectSameEffects(module, {{at::randn({2, 4})}, {at::randn({3, 4})}});
+  EXPECT_GE(regionsIn(result.module), 1);
+}
+
+TEST(Effects, PrintsKeepTheirOrderWithChecks) {
+  const Module module = scriptModule(
+      "def forward(self, x):\n"
+      "    print('before')\n"
+      "    y = torch.relu(torch.linear(x, self.w))\n"
+      "    if bool(torch.tanh(y).sum() > -1):\n        torch.warn('sum', 2)\n"
+      "    print('between', x.size(0))\n"
+      "    assert x.size(0) != 3, 'three rows'\n"
+      "    z = torch.sigmoid(y) * 2.0\n"
+      "    print('behind')\n"
+      "    return torch.exp(z)\n",
+      {{"w", weight({4, 4})}});
+  expectSameEffects(module, {{at::randn({2, 4})}, {at::randn({3, 4})}});
+}
+
+TEST(Effects, AllAroundAWarningIsOneRegion) {
+  const Module module = scriptModule(
+      "def forward(self, x):\n"
+      "    y = torch.relu(torch.linear(x, self.w))\n"
+      "    torch.warn('Scripted module always returns a tuple', 2)\n"
+      "    return torch.exp(torch.sigmoid(y) * 2.0)\n",
+      {{"w", weight({4, 4})}});
+  const OptimizedModel result = expectSameEffects(module, {{at::randn({2, 4})}});
+  EXPECT_EQ(regionsIn(result.module), 1);
+  EXPECT_GE(result.coverage.nodes, 0.5);  // the warning is one node of two
+}
+
+TEST(Effects, NoGradIsOneStepAtEitherEnd) {
+  const Module module = classModule(
+      "    w = self.w\n"
+      "    a = torch.relu(torch.linear(x, w))\n"
+      "    _0 = __torch__.no_grad.__new__(__torch__.no_grad)\n"
+      "    _1 = (_0).__init__()\n"
+      "    with _0:\n"
+      "      b = torch.sigmoid(torch.linear(a, w))\n"
+      "    return torch.exp(torch.linear(b, w))\n",
+      weight({4, 4}), kNoGradClass);
+  OptimizedModel result = expectSame(module, {{at::randn({2, 4})}, {at::randn({3, 4})}});
+  EXPECT_GE(regionsIn(result.module), 1);
+  ASSERT_TRUE(at::GradMode::is_enabled());
+  const at::Tensor y = result.module.forward({at::randn({2, 4})}).toTensor();
+  EXPECT_TRUE(at::GradMode::is_enabled()) << "a run leaves the mode as it was";
+  EXPECT_FALSE(y.requires_grad());
+  RunRecord run;
+  profileSteps(result.module, {at::randn({2, 4})}, 2, result.origins, run);
+  EXPECT_TRUE(at::GradMode::is_enabled());
+  EXPECT_FALSE(run.steps.empty());
+  std::stringstream file;
+  exportModule(result, file, ExportForm::kCompiled);
+  Module loaded = torch::jit::load(file);
+  EXPECT_EQ(difference(module, loaded, {at::randn({2, 4})}), "");
+  std::stringstream portable;
+  exportModule(result, portable, ExportForm::kPortable);
+  loaded = torch::jit::load(portable);
+  EXPECT_EQ(difference(module, loaded, {at::randn({2, 4})}), "");
+}
+
+TEST(Effects, ObjectsOfClassesAreStepsOfTheInterpreter) {
+  const Module module = classModule(
+      "    w = self.w\n"
+      "    b = __torch__.Boxes.__new__(__torch__.Boxes)\n"
+      "    _2 = (b).__init__(torch.relu(torch.linear(x, w)), [torch.size(x, 0), torch.size(x, 1)], )\n"
+      "    n = b.n\n"
+      "    return torch.add(torch.sigmoid((b).scale(2., )), n[0])\n",
+      weight({4, 4}), R"(
+class Boxes:
+  t : Tensor
+  n : List[int]
+  def __init__(self: __torch__.Boxes, t: Tensor, n: List[int]) -> NoneType:
+    self.t = t
+    self.n = n
+    return None
+  def scale(self: __torch__.Boxes, k: float) -> Tensor:
+    t = self.t
+    return torch.mul(t, k)
+)");
+  const OptimizedModel result = expectSame(module, {{at::randn({2, 4})}, {at::randn({3, 4})}});
+  EXPECT_GE(regionsIn(result.module), 1);
+}
+
+// Gradients inside of forward: forces of an energy, as in models of molecules.
+TEST(Effects, WhatIsDifferentiatedStaysAndTheRestIsPlanned) {
+  const Module module = scriptModule(
+      "def forward(self, x):\n"
+      "    h = torch.sigmoid(torch.linear(torch.relu(torch.linear(x, self.a)) * 2.0, self.a))\n"
+      "    x = (h + 1.0).requires_grad_(True)\n"
+      "    e = torch.linear(torch.tanh(torch.linear(x, self.a)), self.b).relu().sum()\n"
+      "    ones: List[Optional[Tensor]] = [torch.ones_like(e)]\n"
+      "    f = torch.autograd.grad([e], [x], ones)[0]\n"
+      "    assert f is not None\n"
+      "    return e, torch.relu(torch.linear(-f, self.a)) * 2.0 + h\n",
+      {{"a", weight({6, 6})}, {"b", weight({1, 6})}});
+  const auto results = [](Module& of, const Inputs& inputs) {
+    const IValue result = of.forward(inputs);
+    return copyValue(result);
+  };
+  OptimizedModel result = optimized(module, {at::randn({2, 6})});
+  // What is not differentiated is fused, what is stays as libtorch knows it.
+  const std::string graph = result.rewritten.get_method("forward").graph()->toString(false);
+  EXPECT_NE(graph.find("ipex_studio::linear"), std::string::npos) << graph;
+  EXPECT_NE(graph.find("aten::tanh"), std::string::npos) << graph;
+  Module original = module.deepcopy();
+  for (const std::int64_t rows : {2, 5}) {
+    const at::Tensor x = at::randn({rows, 6});
+    EXPECT_EQ(difference(results(result.module, {x.clone()}), results(original, {x.clone()})), "");
+    EXPECT_EQ(difference(results(result.rewritten, {x.clone()}), results(original, {x.clone()})), "");
+  }
+  const std::vector<AccuracyRecord> verified = verifyModule(module, result.module, {{at::randn({3, 6})}}, "");
+  EXPECT_TRUE(verified[0].pass) << verified[0].text;
+  RunRecord run;
+  profileSteps(result.module, {at::randn({2, 6})}, 2, result.origins, run);
+  EXPECT_FALSE(timeForward(result.module, {at::randn({2, 6})}, 0, 3).empty());
+}
+
+TEST(Effects, ForksArePlannedWithTheRest) {
+  const std::string body =
+      "    w = self.w\n"
+      "    f = fork(__torch__.twice, x, w)\n"
+      "    y = torch.relu(torch.linear(x, w))\n"
+      "    return torch.exp(torch.sigmoid(torch.add(torch.wait(f), y)))\n";
+  const OptimizedModel result = expectSame(classModule(body, weight({4, 4}),
+                                                       "def twice(x: Tensor, w: Tensor) -> Tensor:\n"
+                                                       "  f = fork(__torch__.once, x, w)\n"
+                                                       "  return torch.mul(torch.wait(f), 2)\n"
+                                                       "def once(x: Tensor, w: Tensor) -> Tensor:\n"
+                                                       "  return torch.tanh(torch.linear(x, w))\n"),
+                                           {{at::randn({2, 4})}, {at::randn({3, 4})}});
+  EXPECT_EQ(regionsIn(result.module), 1);
+  EXPECT_EQ(result.coverage.nodes, 1);
+  // One that raises has to raise where it is waited for, so it stays a fork.
+  const OptimizedModel raises =
+      expectSame(classModule(body, weight({4, 4}),
+                             "def twice(x: Tensor, w: Tensor) -> Tensor:\n"
+                             "  if torch.gt(torch.size(x, 0), 5):\n"
+                             "    ops.prim.RaiseException(\"many rows\", \"builtins.ValueError\")\n"
+                             "  return torch.mul(x, 2)\n"),
+                 {{at::randn({2, 4})}, {at::randn({3, 4})}});
+  EXPECT_NE(raises.rewritten.get_method("forward").graph()->toString(false).find("prim::fork"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ipex_studio

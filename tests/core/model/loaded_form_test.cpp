@@ -1,0 +1,92 @@
+// Files that were saved for training, for a GPU or in FP16 run here, and what is not as in the file is said.
+#include "core/model/loaded_form.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/graph/script_classes.h"
+#include "tests/profiler/temp_directory.h"
+
+namespace ipex_studio {
+namespace {
+
+using namespace testing;  // NOLINT: the fixture's names
+
+// The module as it is after it was saved and loaded.
+Model reloaded(const Module& module) {
+  const TempDirectory directory;
+  module.save(directory.file("model.pt"));
+  return Model::load(directory.file("model.pt"));
+}
+
+TEST(LoadedForm, TrainingModeIsLeftAndSaid) {
+  Module module = scriptModule("def forward(self, x):\n    return torch.dropout(x, 0.5, self.training)\n");
+  EXPECT_TRUE(reloaded(module).notes().empty());
+  module.train();
+  Model model = reloaded(module);
+  ASSERT_EQ(model.notes().size(), 1U);
+  EXPECT_NE(model.notes()[0].find("saved in training mode"), std::string::npos);
+  const at::Tensor x = at::randn({2, 4});
+  EXPECT_EQ(difference(call(model.module(), {x}), x), "");
+}
+
+TEST(LoadedForm, AGpuIsReadAsTheCpu) {
+  const Module module = classModule(
+      "    w = self.w\n"
+      "    a = torch.arange(4, dtype=None, layout=None, device=torch.device(\"cuda:0\"), pin_memory=False)\n"
+      "    b = torch.to(a, dtype=6, layout=0, device=torch.device(\"cuda\"))\n"
+      "    c = torch.cuda(torch.mul(x, w))\n"
+      "    if torch.gt(torch.size(x, 0), 2):\n"
+      "      d = __torch__.there(c, )\n"
+      "    else:\n"
+      "      d = torch.to(c, torch.device(\"cuda:1\"), 6)\n"
+      "    return torch.add(d, b)\n",
+      weight({4}), "def there(x: Tensor) -> Tensor:\n  return torch.cuda(x)\n");
+  Model model = reloaded(module);
+  ASSERT_EQ(model.notes().size(), 1U);
+  EXPECT_EQ(model.notes()[0], "The code names a GPU in 5 places; the CPU is taken instead.");
+  for (const std::int64_t rows : {2, 3}) {
+    const at::Tensor x = at::randn({rows, 4});
+    const at::Tensor expected = x * module.attr("w").toTensor() + at::arange(4, at::kFloat);
+    EXPECT_EQ(difference(call(model.module(), {x}), expected), "");
+  }
+  expectSame(model.module(), {{at::randn({2, 4})}, {at::randn({3, 4})}});
+}
+
+TEST(LoadedForm, Fp16FilesAreComputedInFp32) {
+  const Module module = scriptModule(
+      "def forward(self, x):\n"
+      "    y = torch.linear(torch.to(x, 5), self.w)\n"  // 5: float16
+      "    return torch.relu(y + torch.ones([4], dtype=5)) * self.s\n",
+      {{"w", weight({4, 6}).to(at::kHalf)}}, {{"s", at::full({4}, 2.0).to(at::kHalf)}});
+  Model model = reloaded(module);
+  ASSERT_EQ(model.notes().size(), 1U);
+  EXPECT_TRUE(model.readsFp16AsFp32());
+  const at::Tensor x = at::randn({2, 6});
+  const at::Tensor w = module.attr("w").toTensor().to(at::kFloat);
+  const at::Tensor expected = (at::linear(x, w) + 1).relu() * 2;
+  EXPECT_EQ(difference(call(model.module(), {x}), expected), "");
+  expectSame(model.module(), {{x}});
+  EXPECT_EQ(model.guessInputs()[0].dtype, "float32");
+}
+
+TEST(LoadedForm, OneFp16TensorAmongOthersStaysAsItIs) {
+  Model model =
+      reloaded(scriptModule("def forward(self, x):\n    return torch.linear(x, self.w) + torch.to(self.s, 6)\n",
+                            {{"w", weight({4, 6})}}, {{"s", at::ones({4}).to(at::kHalf)}}));
+  EXPECT_FALSE(model.readsFp16AsFp32());
+  EXPECT_EQ(model.module().attr("s").toTensor().scalar_type(), at::kHalf);
+}
+
+TEST(LoadedForm, GuessedInputsHaveTheDtypeOfTheWeights) {
+  for (const at::ScalarType type : {at::kDouble, at::kBFloat16, at::kFloat}) {
+    const Module module = scriptModule("def forward(self, x):\n    return torch.relu(torch.linear(x, self.w)) * 2.0\n",
+                                       {{"w", weight({4, 6}).to(type)}});
+    Model model = Model::fromModule(module);
+    const Inputs inputs = makeInputs(model.guessInputs(), 0);
+    EXPECT_EQ(inputs[0].toTensor().scalar_type(), type);
+    if (type != at::kBFloat16) expectSame(module, {inputs});
+  }
+}
+
+}  // namespace
+}  // namespace ipex_studio
