@@ -65,9 +65,9 @@ NodeSet nodesWithEffects(torch::jit::Graph& graph) {
   return found;
 }
 
-RegionLevels::RegionLevels(torch::jit::Block& block, const NodeSet& effects) {
+RegionLevels::RegionLevels(torch::jit::Block& block, const NodeSet& effects, const NodeSet& shown) {
   for (Node* node : block.nodes()) {
-    if (node->kind() != c10::prim::Constant) place(node, effects.contains(node));
+    if (node->kind() != c10::prim::Constant) place(node, effects.contains(node), shown.contains(node));
   }
   sink();
 }
@@ -111,15 +111,17 @@ int RegionLevels::captured(const Node* node) const {
   return level;
 }
 
-void RegionLevels::place(Node* node, bool effects) {
+void RegionLevels::place(Node* node, bool effects, bool is_shown) {
   PlacedNode placed;
   placed.node = node;
   placed.sizes = isSizeArithmetic(node);
-  placed.transparent = !effects && (placed.sizes || carriesOperands(node));
+  placed.transparent = !effects && !is_shown && (placed.sizes || carriesOperands(node));
   if (placed.sizes) {
     for (const Value* input : node->inputs()) placed.inside_level = std::max(placed.inside_level, inside(input));
   }
-  if (!effects && !placed.transparent) {
+  if (is_shown) {
+    declines_.emplace_back(node, LoweringDecline{reasons::kOtherUses, "The order of its result in memory is read."});
+  } else if (!effects && !placed.transparent) {
     auto lowered = lowerNode(node);
     if (auto* ops = std::get_if<LoweredNode>(&lowered); ops != nullptr && readsOptional(*ops)) {
       declines_.emplace_back(node,

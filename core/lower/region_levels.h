@@ -31,9 +31,9 @@ NodeSet nodesWithEffects(torch::jit::Graph& graph);
 // ordering by (level, lowered first) is a valid schedule. Nodes with side effects are barriers, checks are none.
 class RegionLevels {
  public:
-  // Computes the levels of the nodes of `block`. `effects` may have been found before regions were built in blocks
-  // nested in it.
-  RegionLevels(torch::jit::Block& block, const NodeSet& effects);
+  // Computes the levels of the nodes of `block`. `effects` and the nodes whose strides are `shown` may have been found
+  // before regions were built in blocks nested in it.
+  RegionLevels(torch::jit::Block& block, const NodeSet& effects, const NodeSet& shown);
 
   const std::vector<PlacedNode>& nodes() const { return nodes_; }  // in graph order, constants excluded
   // The place of a node in nodes(); none for constants, nodes of other blocks and nodes without outputs.
@@ -45,7 +45,7 @@ class RegionLevels {
   int inside(const torch::jit::Value* value) const;   // level from which a region can read it
   int outside(const torch::jit::Value* value) const;  // level after which the interpreter can read it
   int captured(const torch::jit::Node* node) const;
-  void place(torch::jit::Node* node, bool effects);
+  void place(torch::jit::Node* node, bool effects, bool is_shown);
   void placeLowered(PlacedNode* placed) const;
   void placeOutside(PlacedNode* placed, bool effects);
   int firstReader(const torch::jit::Node* node, const std::vector<int>& readers) const;

@@ -11,6 +11,7 @@
 
 #include "core/graph/fused_op.h"
 #include "core/graph/reasons.h"
+#include "core/graph/strides.h"
 #include "core/graph/value_uses.h"
 #include "core/lower/region_levels.h"
 #include "core/lower/region_object.h"
@@ -34,8 +35,9 @@ bool computes(const PlacedNode& placed) {
 // Builds the regions of one block and appends them to those found before.
 class RegionBuilder {
  public:
-  RegionBuilder(Graph& graph, Block& block, const NodeSet& effects, OriginTable& origins, RegionResult& result)
-      : graph_(graph), block_(block), origins_(origins), levels_(block, effects), result_(result) {}
+  RegionBuilder(Graph& graph, Block& block, const NodeSet& effects, const NodeSet& shown, OriginTable& origins,
+                RegionResult& result)
+      : graph_(graph), block_(block), origins_(origins), levels_(block, effects, shown), result_(result) {}
 
   void build(int min_ops) {
     std::map<int, Level> levels;
@@ -237,15 +239,15 @@ bool mayCompute(Block& block) {
 
 RegionResult buildRegions(Graph& graph, OriginTable& origins, int min_ops) {
   RegionResult result;
-  const NodeSet effects = nodesWithEffects(graph);
+  const NodeSet effects = nodesWithEffects(graph), shown = nodesWithShownStrides(graph);
   std::size_t branches = 0;
   for (Block* branch : branchesOf(graph)) {
     if (branches == kMaxBranches) break;
     if (!mayCompute(*branch)) continue;
     ++branches;
-    RegionBuilder(graph, *branch, effects, origins, result).build(min_ops);
+    RegionBuilder(graph, *branch, effects, shown, origins, result).build(min_ops);
   }
-  RegionBuilder(graph, *graph.block(), effects, origins, result).build(min_ops);
+  RegionBuilder(graph, *graph.block(), effects, shown, origins, result).build(min_ops);
   return result;
 }
 

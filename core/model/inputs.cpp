@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/model/copy_value.h"
 #include "core/model/model.h"
 
 namespace ipex_studio {
@@ -143,8 +144,20 @@ InputSpec parseInputSpec(const std::string& text) {
   return spec;
 }
 
+at::Tensor copyWithStrides(const at::Tensor& given, at::ScalarType dtype) {
+  const at::Tensor tensor = given.detach();
+  const bool has_strides = tensor.layout() == at::kStrided && !tensor.is_quantized() && tensor.numel() > 0;
+  if (!has_strides || (tensor.is_non_overlapping_and_dense() && tensor.storage_offset() == 0))
+    return tensor.scalar_type() == dtype ? tensor.clone() : tensor.to(dtype);
+  std::int64_t last = tensor.storage_offset();
+  for (std::int64_t axis = 0; axis < tensor.dim(); ++axis) last += (tensor.size(axis) - 1) * tensor.stride(axis);
+  const at::Tensor memory = tensor.as_strided({last + 1}, {1}, 0).to(dtype, false, true);
+  return memory.as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+}
+
 torch::jit::IValue copyValue(const torch::jit::IValue& value) {
-  if (value.isTensor()) return value.toTensor().defined() ? value.toTensor().detach().clone() : value;
+  if (value.isTensor())
+    return value.toTensor().defined() ? copyWithStrides(value.toTensor(), value.toTensor().scalar_type()) : value;
   if (value.isTuple()) {
     std::vector<torch::jit::IValue> elements;
     for (const torch::jit::IValue& element : value.toTupleRef().elements()) elements.push_back(copyValue(element));

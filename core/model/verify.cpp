@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/graph/fused_op.h"
+#include "core/model/copy_value.h"
 #include "core/torch/torch_error.h"
 
 namespace ipex_studio {
@@ -175,7 +176,7 @@ std::optional<Module> doubleCopy(const Module& original) {
 
 IValue toDouble(const IValue& value) {
   if (!value.isTensor() || !at::isFloatingType(value.toTensor().scalar_type())) return value;
-  return value.toTensor().to(at::kDouble);
+  return copyWithStrides(value.toTensor(), at::kDouble);
 }
 
 Inputs toDouble(const Inputs& inputs) {
