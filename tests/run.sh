@@ -1,5 +1,5 @@
 #!/bin/bash
-# Sets up, builds everything and runs all tests: tests/run.sh [--werror] [--goals] [--sanitize | --thread-sanitize | --campaign] [CTEST ARGUMENT...]
+# Sets up, builds everything and runs all tests: tests/run.sh [--werror] [--goals] [INSTEAD] [CTEST ARGUMENT...]
 #
 #   --werror     warnings are errors (always so where CI=true)
 #   --goals      a goal of time that is missed fails too (else it is printed only: machines are shared)
@@ -8,6 +8,8 @@
 #                region in several threads
 #   --tidy       instead: the checks of .clang-tidy on our own code, or on files that match the argument (a regular
 #                expression): half an hour for everything
+#   --databases  instead: all samples of PyTorch's operator and module databases against the originals, for ten minutes or
+#                more; arguments go to tests/databases/databases.py
 #   --campaign   instead: the long campaigns (10,000 mutated files, 1,000 kills, ...), for an hour or more
 #
 # Further arguments go to ctest, for example: tests/run.sh -R pass_tests (in a campaign to the test programs:
@@ -31,9 +33,10 @@ while (($# > 0)); do
     --sanitize) mode=sanitize ;;
     --thread-sanitize) mode=thread_sanitize ;;
     --tidy) mode=tidy ;;
+    --databases) mode=databases ;;
     --campaign) mode=campaign ;;
     -h | --help)
-      sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '2,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *) break ;;
@@ -73,6 +76,10 @@ if [[ $mode == thread_sanitize ]]; then
 fi
 
 configure build release "${cmake_arguments[@]}"
+if [[ $mode == databases ]]; then
+  build build "Building the check of the databases" database_check
+  exec /usr/bin/python3 tests/databases/databases.py build/database_check "$@"
+fi
 build build "Building everything (some minutes the first time)"
 if [[ $mode == campaign ]]; then
   # Some of the programs read these networks.

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/graph/differentiated.h"
+#include "core/graph/strides.h"
 
 namespace ipex_studio {
 
@@ -237,6 +238,12 @@ GraphIndex::GraphIndex(Graph& graph) {
     nodes_.push_back(const_cast<Node*>(met.nodes[n]));
     kind_of_.push_back(known->second);
   }
+  if (std::none_of(kinds_.begin(), kinds_.end(), &readsStrides)) return;
+  std::vector<Node*> readers;
+  for (Node* node : nodes_) {
+    if (readsStrides(node->kind())) readers.push_back(node);
+  }
+  shown_ = nodesWithShownStrides(readers);
 }
 
 bool GraphIndex::hasAny(const std::vector<const char*>& kinds) const {
@@ -250,7 +257,7 @@ NodeWalk GraphIndex::nodesOf(const std::function<bool(c10::Symbol)>& wanted, con
   for (const c10::Symbol kind : kinds_) is_wanted.push_back(wanted(kind) ? 1 : 0);
   std::vector<Node*> found;
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    if (is_wanted[kind_of_[n]] != 0) found.push_back(nodes_[n]);
+    if (is_wanted[kind_of_[n]] != 0 && !shown_.contains(nodes_[n])) found.push_back(nodes_[n]);
   }
   return NodeWalk(std::move(found), rewriter);
 }
@@ -288,7 +295,7 @@ NodeWalk GraphIndex::nodesBehind(const std::function<bool(c10::Symbol)>& source,
     const bool behind = std::any_of(operands.made_by.begin(), operands.made_by.end(), [&](std::uint32_t maker) {
       return maker != Operands::kNobody && (is_source[kind_of_[maker]] != 0 || reached[maker] != 0);
     });
-    if (!behind) continue;
+    if (!behind || shown_.contains(nodes_[n])) continue;
     reached[n] = 1;
     found.push_back(nodes_[n]);
   }

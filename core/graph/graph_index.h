@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "core/graph/node_set.h"
 #include "core/graph/origins.h"
 
 namespace ipex_studio {
@@ -21,7 +22,8 @@ class GraphIndex {
   NodeWalk all() const { return NodeWalk(nodes_); }
   // True if there is a node of one of these kinds ("aten::add").
   bool hasAny(const std::vector<const char*>& kinds) const;
-  // The nodes of allNodes() whose kind is `wanted`, which is called once per kind. `rewriter`: see NodeWalk.
+  // The nodes of allNodes() whose kind is `wanted`, which is called once per kind. `rewriter`: see NodeWalk. This list
+  // and that of nodesBehind() are without the nodes whose strides show (core/graph/strides.h).
   NodeWalk nodesOf(const std::function<bool(c10::Symbol)>& wanted, const Rewriter* rewriter = nullptr) const;
   // Nodes whose kind and number of operands are `wanted`.
   NodeWalk nodesOfForm(const std::function<bool(c10::Symbol, std::size_t)>& wanted,
@@ -46,6 +48,7 @@ class GraphIndex {
   std::vector<Operands> operands_of_;
   std::vector<std::uint32_t> of_constants_;  // indices into nodes_
   std::vector<c10::Symbol> kinds_;
+  NodeSet shown_;  // nodes whose strides show
   std::uint64_t hash_ = 0;
 };
 

@@ -191,6 +191,7 @@ LoweredNode requireFitting(LoweredNode lowered) {
     }
     for (const Value* result : op.dst) require(result);
   }
+  requireSizes(lowered);
   return lowered;
 }
 

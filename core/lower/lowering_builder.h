@@ -146,6 +146,10 @@ LoweredNode lowerMeshgrid(torch::jit::Node* grid, torch::jit::Node* reader);
 // Lowers aten::max and aten::min(x, dim, keepdim) -> (values, indices), `mode` as in max_min (lowering_order.cpp).
 LoweredNode extremesWithPlaces(torch::jit::Node* node, const char* mode);
 
+// Declines operations that a plan could not compute for the sizes of the example run, or whose results would have other
+// sizes or types than those of the example run. All their tensors have known sizes and types.
+void requireSizes(const LoweredNode& lowered);
+
 // The elements of a prim::ListConstruct that is only read; declines any other list.
 std::vector<torch::jit::Value*> needList(torch::jit::Value* list);
 

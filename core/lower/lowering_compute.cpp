@@ -130,7 +130,8 @@ LoweredNode lowerEmbeddingBag(Node* node) {
   const std::int64_t mode = needInt(node->input(4), "mode");
   if (mode > 1) decline(reasons::kUnsupportedAttribute, "Maximum over a bag stays in the interpreter.");
   if (!isNone(node->input(6))) decline(reasons::kUnsupportedAttribute, "Weights per sample stay in the interpreter.");
-  if (node->inputs().size() > 8 && !isNone(node->input(8)) && needInt(node->input(8), "padding_idx") >= 0) {
+  // A negative one counts from the last row.
+  if (node->inputs().size() > 8 && !isNone(node->input(8))) {
     decline(reasons::kUnsupportedAttribute, "A padding index stays in the interpreter.");
   }
   if (needRank(node->input(1)) != 1) decline(reasons::kUnsupportedAttribute, "Bags as rows stay in the interpreter.");

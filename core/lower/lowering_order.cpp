@@ -41,14 +41,17 @@ LoweredNode placeOfExtreme(Node* node, const char* mode) {
 LoweredNode lowerArgmax(Node* node) { return placeOfExtreme(node, "max"); }
 LoweredNode lowerArgmin(Node* node) { return placeOfExtreme(node, "min"); }
 
-// aten::topk(x, k, dim, largest, sorted) -> (values, indices). sorted=false gives sorted results too, since their order
-// is open.
+// aten::topk(x, k, dim, largest, sorted) -> (values, indices)
 LoweredNode lowerTopK(Node* node) {
   needOrdered(node->input(0));
+  if (!needBool(node->input(4), "sorted"))
+    decline(reasons::kUnsupportedAttribute, "The first values without an order stay in the interpreter.");
   OpSpec spec;
   std::vector<LoweredRef> refs;
   spec.kind = OpKind::kSort;
-  spec.attributes = {{"axis", orderedAxis(node, 2)}, {"descending", std::int64_t{needBool(node->input(3), "largest")}}};
+  spec.attributes = {{"axis", orderedAxis(node, 2)},
+                     {"descending", std::int64_t{needBool(node->input(3), "largest")}},
+                     {"ties", std::string("topk")}};
   intOrRef(node->input(1), "k", spec, refs);
   return single(spec, {use(node->input(0))}, node->outputs().vec(), refs);
 }

@@ -76,11 +76,12 @@ NodeSet nodesWithEffects(torch::jit::Graph& graph) {
   return found;
 }
 
-RegionLevels::RegionLevels(torch::jit::Block& block, const NodeSet& effects,
+RegionLevels::RegionLevels(torch::jit::Block& block, const NodeSet& effects, const NodeSet& shown,
                            const std::function<bool(const Node*)>& left_out)
     : differentiated_(differentiatedNodes(*block.owningGraph())) {
   for (Node* node : block.nodes()) {
-    if (node->kind() != c10::prim::Constant) place(node, effects.contains(node), left_out && left_out(node));
+    if (node->kind() == c10::prim::Constant) continue;
+    place(node, effects.contains(node), shown.contains(node), left_out && left_out(node));
   }
   sink();
 }
@@ -124,17 +125,19 @@ int RegionLevels::captured(const Node* node) const {
   return level;
 }
 
-void RegionLevels::place(Node* node, bool effects, bool left_out) {
+void RegionLevels::place(Node* node, bool effects, bool is_shown, bool left_out) {
   PlacedNode placed;
   placed.node = node;
   placed.sizes = isSizeArithmetic(node);
-  placed.transparent = !effects && (placed.sizes || carriesOperands(node));
+  placed.transparent = !effects && !is_shown && (placed.sizes || carriesOperands(node));
   if (placed.sizes) {
     for (const Value* input : node->inputs()) placed.inside_level = std::max(placed.inside_level, inside(input));
   }
   if (differentiated_.contains(node)) {
     placed.transparent = false;
     declines_.emplace_back(node, LoweringDecline{reasons::kTrainingMode, "The model asks for a gradient through it."});
+  } else if (is_shown) {
+    declines_.emplace_back(node, LoweringDecline{reasons::kOtherUses, "The order of its result in memory is read."});
   } else if (!effects && !placed.transparent) {
     auto lowered = lowerNode(node);
     if (auto* ops = std::get_if<LoweredNode>(&lowered); ops != nullptr && left_out) {

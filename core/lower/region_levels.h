@@ -34,9 +34,10 @@ NodeSet nodesWithEffects(torch::jit::Graph& graph);
 // themselves, so that equal seeds give equal numbers.
 class RegionLevels {
  public:
-  // Computes the levels of the nodes of `block`. `effects` may have been found before regions were built in blocks
-  // nested in it. Nodes for which `left_out` is true are not lowered; it may be empty.
-  RegionLevels(torch::jit::Block& block, const NodeSet& effects,
+  // Computes the levels of the nodes of `block`. `effects` and the nodes whose strides are `shown` may have been found
+  // before regions were built in blocks nested in it. Nodes for which `left_out` is true are not lowered; it may be
+  // empty.
+  RegionLevels(torch::jit::Block& block, const NodeSet& effects, const NodeSet& shown,
                const std::function<bool(const torch::jit::Node*)>& left_out);
 
   const std::vector<PlacedNode>& nodes() const { return nodes_; }  // in graph order, constants excluded
@@ -49,7 +50,7 @@ class RegionLevels {
   int inside(const torch::jit::Value* value) const;   // level from which a region can read it
   int outside(const torch::jit::Value* value) const;  // level after which the interpreter can read it
   int captured(const torch::jit::Node* node) const;
-  void place(torch::jit::Node* node, bool effects, bool left_out);
+  void place(torch::jit::Node* node, bool effects, bool is_shown, bool left_out);
   void placeLowered(PlacedNode* placed) const;
   void placeOutside(PlacedNode* placed, bool effects);
   int firstReader(const torch::jit::Node* node, const std::vector<int>& readers) const;

@@ -11,6 +11,7 @@
 
 #include "core/graph/fused_op.h"
 #include "core/graph/reasons.h"
+#include "core/graph/strides.h"
 #include "core/graph/value_uses.h"
 #include "core/lower/region_code.h"
 #include "core/lower/region_levels.h"
@@ -35,9 +36,9 @@ bool computes(const PlacedNode& placed) {
 // Builds the regions of one block and appends them to those found before.
 class RegionBuilder {
  public:
-  RegionBuilder(Graph& graph, Block& block, const NodeSet& effects, const LeftOut& left_out, OriginTable& origins,
-                RegionResult& result)
-      : graph_(graph), block_(block), origins_(origins), levels_(block, effects, left_out), result_(result) {}
+  RegionBuilder(Graph& graph, Block& block, const NodeSet& effects, const NodeSet& shown, const LeftOut& left_out,
+                OriginTable& origins, RegionResult& result)
+      : graph_(graph), block_(block), origins_(origins), levels_(block, effects, shown, left_out), result_(result) {}
 
   void build(int min_ops) {
     std::map<int, Level> levels;
@@ -241,15 +242,15 @@ bool mayCompute(Block& block) {
 
 RegionResult buildRegions(Graph& graph, OriginTable& origins, const LeftOut& left_out, int min_ops) {
   RegionResult result;
-  const NodeSet effects = nodesWithEffects(graph);
+  const NodeSet effects = nodesWithEffects(graph), shown = nodesWithShownStrides(graph);
   std::size_t branches = 0;
   for (Block* branch : branchesOf(graph)) {
     if (branches == kMaxBranches) break;
     if (!mayCompute(*branch)) continue;
     ++branches;
-    RegionBuilder(graph, *branch, effects, left_out, origins, result).build(min_ops);
+    RegionBuilder(graph, *branch, effects, shown, left_out, origins, result).build(min_ops);
   }
-  RegionBuilder(graph, *graph.block(), effects, left_out, origins, result).build(min_ops);
+  RegionBuilder(graph, *graph.block(), effects, shown, left_out, origins, result).build(min_ops);
   return result;
 }
 

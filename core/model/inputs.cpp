@@ -6,7 +6,9 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/model/copy_value.h"
 #include "core/model/input_values.h"
+#include "core/model/model.h"
 
 namespace ipex_studio {
 namespace {
@@ -148,6 +150,17 @@ InputSpec parseInputSpec(const std::string& text) {
   return spec;
 }
 
+at::Tensor copyWithStrides(const at::Tensor& given, at::ScalarType dtype) {
+  const at::Tensor tensor = given.detach();
+  const bool has_strides = tensor.layout() == at::kStrided && !tensor.is_quantized() && tensor.numel() > 0;
+  if (!has_strides || (tensor.is_non_overlapping_and_dense() && tensor.storage_offset() == 0))
+    return tensor.scalar_type() == dtype ? tensor.clone() : tensor.to(dtype);
+  std::int64_t last = tensor.storage_offset();
+  for (std::int64_t axis = 0; axis < tensor.dim(); ++axis) last += (tensor.size(axis) - 1) * tensor.stride(axis);
+  const at::Tensor memory = tensor.as_strided({last + 1}, {1}, 0).to(dtype, false, true);
+  return memory.as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
+}
+
 torch::jit::IValue mapLeaves(const torch::jit::IValue& value,
                              const std::function<torch::jit::IValue(const torch::jit::IValue&)>& change) {
   if (value.isTuple()) {
@@ -181,7 +194,8 @@ torch::jit::IValue mapTensors(const torch::jit::IValue& value,
 
 torch::jit::IValue copyValue(const torch::jit::IValue& value) {
   return mapLeaves(value, [](const torch::jit::IValue& leaf) -> torch::jit::IValue {
-    if (leaf.isTensor()) return leaf.toTensor().defined() ? leaf.toTensor().detach().clone() : leaf;
+    if (leaf.isTensor())
+      return leaf.toTensor().defined() ? copyWithStrides(leaf.toTensor(), leaf.toTensor().scalar_type()) : leaf;
     return leaf.isObject() ? leaf.deepcopy() : leaf;
   });
 }

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/graph/fused_op.h"
+#include "core/model/copy_value.h"
 #include "core/model/module_state.h"
 #include "core/model/random_numbers.h"
 #include "core/model/run_mode.h"
@@ -105,7 +106,7 @@ std::optional<Module> doubleCopy(const Module& original) {
 
 IValue toDouble(const IValue& value) {
   return mapTensors(value, [](const at::Tensor& tensor) {
-    return at::isFloatingType(tensor.scalar_type()) ? tensor.to(at::kDouble) : tensor;
+    return at::isFloatingType(tensor.scalar_type()) ? copyWithStrides(tensor, at::kDouble) : tensor;
   });
 }
 

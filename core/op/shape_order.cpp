@@ -48,6 +48,8 @@ Verdict inferSort(const OpSpec& spec, const std::vector<TensorDesc>& src, std::v
   if (y[axis] > std::int64_t{0xFFFFFFFF}) return Verdict::no("the axis is too long");
   const std::int64_t k = spec.intOr("k", y[axis]);
   if (k < 0 || k > y[axis]) return Verdict::no("there are fewer values than are asked for");
+  if (spec.has("ties") && spec.stringOr("ties", "") != "topk")
+    return Verdict::no("the order of equal values is unknown");
   y[axis] = k;
   const Verdict values = addResult(src[0].dtype, y, dst);
   return values.ok ? addResult(DType::kS64, y, dst) : values;

@@ -1,6 +1,6 @@
 // Values along an axis in order, all of them or the first k, with their places; equal values keep their order and NaN
-// is greater than all numbers, so the order is one alone. (libtorch leaves the order of equal values open in topk and
-// in sort(stable=False).)
+// is greater than all numbers, so the order is one alone. A line of topk that has equal values among its first k, or
+// behind them one that equals the last, is ordered again as libtorch does it.
 //
 // A value becomes a 32-bit integer that orders as it does, and its place the lower half of a 64-bit key: no two keys
 // are equal. Long lines are sorted by the digits of the upper half (LSD radix sort: Knuth, TAOCP 3, 5.2.5). Of a long
@@ -106,6 +106,30 @@ const std::uint64_t* firstSorted(const SortJob& job, const float* x, std::uint64
   return keys;
 }
 
+// True if values among the first k are equal, or one behind them equals the last of them.
+bool hasTies(const SortJob& job, const float* x, const std::uint64_t* order) {
+  for (std::int64_t i = 1; i < job.k; ++i) {
+    if (order[i] >> 32 == order[i - 1] >> 32) return true;
+  }
+  const float last = x[static_cast<std::int64_t>(static_cast<std::uint32_t>(order[job.k - 1])) * job.inner];
+  std::int64_t equal = 0;
+  if (last != last) {
+    for (std::int64_t i = 0; i < job.size; ++i) equal += x[i * job.inner] != x[i * job.inner] ? 1 : 0;
+  } else {
+    for (std::int64_t i = 0; i < job.size; ++i) equal += x[i * job.inner] == last ? 1 : 0;
+  }
+  return equal > 1;
+}
+
+void storeAsTopK(const SortJob& job, const float* x, float* values, std::int64_t* places, Placed<float>* room) {
+  for (std::int64_t i = 0; i < job.size; ++i) room[i] = {x[i * job.inner], i};
+  orderAsTopK(room, job.size, job.k, job.descending);
+  for (std::int64_t i = 0; i < job.k; ++i) {
+    values[i * job.inner] = room[i].first;
+    places[i * job.inner] = room[i].second;
+  }
+}
+
 // Sorts lines [begin, end); `keys` has sortKeys() elements.
 void runSort(const SortJob& job, const float* x, float* values, std::int64_t* places, std::uint64_t* keys,
              std::int64_t begin, std::int64_t end) {
@@ -115,6 +139,10 @@ void runSort(const SortJob& job, const float* x, float* values, std::int64_t* pl
     const float* const from = x + line / job.inner * job.size * job.inner + line % job.inner;
     const std::int64_t to = line / job.inner * job.k * job.inner + line % job.inner;
     const std::uint64_t* const order = few ? firstSorted(job, from, keys) : allSorted(job, from, keys);
+    if (job.as_topk && hasTies(job, from, order)) {
+      storeAsTopK(job, from, values + to, places + to, reinterpret_cast<Placed<float>*>(keys));
+      continue;
+    }
     for (std::int64_t i = 0; i < job.k; ++i) {
       const std::int64_t place = static_cast<std::uint32_t>(order[i]);
       values[to + i * job.inner] = from[place * job.inner];
@@ -173,6 +201,7 @@ class SortSimd final : public Kernel {
     for (const TensorDesc& dst : args.dst) op->dst.push_back(contiguousDesc(dst.dtype, dst.dims));
     op->packed = {false};
     op->job.descending = args.spec.intOr("descending", 0) != 0;
+    op->job.as_topk = args.spec.has("ties");
     op->job.size = walk.size;
     op->job.inner = walk.inner;
     op->job.k = args.dst[0].dims[walk.axis];

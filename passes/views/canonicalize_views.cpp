@@ -181,11 +181,12 @@ Value* writePixelShuffle(NodeWriter& write, const Ints& sizes) {
   return write.flatten(write.flatten(write.permute(parts, {0, 1, 4, 2, 5, 3}), 4), 2);
 }
 
-// pixel_unshuffle(x, r): [N, C, H·r, W·r] to [N, C·r·r, H, W]
+// pixel_unshuffle(x, r): [N, C, H·r, W·r] to [N, C·r·r, H, W]; libtorch returns what has no elements as it is
 Value* writePixelUnshuffle(NodeWriter& write, const Ints& sizes) {
   Value* x = write.node()->input(0);
   const auto r = constantInt(write.node()->input(1));
   if (!r || *r < 2 || sizes.size() != 4 || sizes[2] % *r != 0 || sizes[3] % *r != 0) return nullptr;
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return nullptr;
   Value* shape = write.list({write.size(x, 0), write.size(x, 1), quotient(write, x, 2, *r), write.number(*r),
                              quotient(write, x, 3, *r), write.number(*r)});
   Value* parts = write.make("aten::reshape", {x, shape}, {sizes[0], sizes[1], sizes[2] / *r, *r, sizes[3] / *r, *r});

@@ -338,7 +338,7 @@ void planAlone(Table& table, int size, Graph& graph, const OriginTable& origins)
   timed(table, "libtorch: alias analysis before regions", size, [&] { effects = nodesWithEffects(graph); });
   std::unique_ptr<RegionLevels> levels;
   timed(table, "ours: levels and lowering", size,
-        [&] { levels = std::make_unique<RegionLevels>(*graph.block(), effects); });
+        [&] { levels = std::make_unique<RegionLevels>(*graph.block(), effects, NodeSet()); });
   std::vector<const PlacedNode*> nodes;
   for (const PlacedNode& placed : levels->nodes()) {
     if (placed.lowered) nodes.push_back(&placed);

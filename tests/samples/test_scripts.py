@@ -162,6 +162,12 @@ class ScriptTest(unittest.TestCase):
         self.assertEqual(self.called("b_tests"), ["b_tests --gtest_brief=1 --gtest_filter=X"])
         self.assertEqual(self.called("ctest"), ["ctest --test-dir build -Q -R ^export_tiny_models$"])
 
+    def test_databases_need_one_program_only(self):
+        self.build_stand_ins()
+        self.run_script("tests/run.sh", "--databases", "--sample", "5")
+        self.assertIn("database_check", self.called("ninja")[-1])
+        self.assertEqual(self.called("ctest"), [])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -103,6 +103,10 @@ const Expression kExpressions[] = {
     {"made_and_written",
      "x + torch.slice_scatter(x.new_zeros([x.size(2), x.size(3)]), x.new_ones([x.size(2), 2]) * 3.0, 1, 1, 3, 1)"},
     {"topk", "torch.topk(x, 3, 1)[0] * 2.0"},
+    {"topk_of_equal_values",
+     "torch.topk(torch.round(x * 3.0), 5, 1)[1] - torch.topk(torch.round(x * 3.0), 5, 1, False)[1]"},
+    {"topk_of_equal_integers", "torch.topk(torch.argmax(x, 1), 3, -1)[1] * 2"},
+    {"topk_of_long_lines", "torch.topk(torch.round(torch.cat([x.flatten(1)] * 3, 1) * 3.0), 2, 1)[1] * 2"},
     {"topk_least_places", "x.gather(1, torch.topk(x, 3, 1, False)[1])"},
     {"sorted", "torch.sort(x, -1, True)[0] + x.gather(-1, torch.argsort(x, -1))"},
     {"stable_order",
@@ -155,6 +159,34 @@ const Expression kExpressions[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Operators, Lowering, ::testing::ValuesIn(kExpressions),
+                         [](const auto& info) { return info.param.name; });
+
+// What a plan cannot take for the sizes of the example run stays with the interpreter, or is planned rightly.
+const Expression kOddSizes[] = {
+    {"softmax_of_a_number", "torch.softmax(x.sum(), 0) + torch.log_softmax(x.mean(), -1)"},
+    {"logsumexp_of_a_number", "torch.logsumexp(x.sum(), 0) + torch.logsumexp(x.mean(), [-1], True)"},
+    {"norm_of_a_number", "torch.norm(x.sum(), 2, [0], False) + torch.linalg_vector_norm(x.mean(), 1, [0], True)"},
+    {"gather_from_a_number", "torch.gather(x.sum(), 0, torch.argmax(x).reshape([1]) * 0) * 2.0"},
+    {"gather_by_a_number", "torch.gather(x[0, 0, 0], 0, torch.argmax(x[0, 0, 0])) * 2.0"},
+    {"squeezed_number", "torch.relu(x.sum().squeeze(0).squeeze(-1)) * 2.0"},
+    {"sums_of_a_number", "torch.relu(x.sum().cumsum(0)) + torch.amax(x.sum(), [0]) + torch.std(x.sum(), [0], False)"},
+    {"flattened_number", "torch.relu(x.sum().flatten()) + torch.exp(x.mean()).flatten(0, -1)"},
+    {"cut_by_reflection", "torch.exp(torch.pad(x[0], [-1, 2], 'reflect') + torch.pad(x[0], [3, -2], 'replicate'))"},
+    {"bags_without_a_row",
+     "torch.embedding_bag(x[0, :, 0], torch.argmax(x[0, 0], 1), torch.argmax(x[0, 0, :2], 1) * 0, False, 0, False, "
+     "None, False, -1)[0] * 2.0"},
+    {"first_values_in_any_order", "torch.topk(x, 3, 1, True, False)[0] * 2.0"},
+};
+
+class OddSizes : public ::testing::TestWithParam<Expression> {};
+
+TEST_P(OddSizes, GiveTheSameNumbers) {
+  const Module module = scriptModule("def forward(self, x):\n    x = torch.sigmoid(x) - 0.5\n    return " +
+                                     std::string(GetParam().text) + "\n");
+  expectSame(module, {{at::randn({2, 8, 6, 7})}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, OddSizes, ::testing::ValuesIn(kOddSizes),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

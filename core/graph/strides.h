@@ -1,0 +1,19 @@
+// Where the order of a tensor in memory is part of what a model computes.
+#pragma once
+
+#include <vector>
+
+#include "core/graph/node_set.h"
+
+namespace ipex_studio {
+
+// True for operators whose result depends on the strides of their first operand: as_strided, stride, is_contiguous …
+bool readsStrides(c10::Symbol kind);
+
+// The nodes that make the strides that such operators read: views, and nodes whose results were not row-major in the
+// example run. Passes and plans leave them alone, since what they make in their place is row-major. `readers` are all
+// nodes of a graph for which readsStrides() is true.
+NodeSet nodesWithShownStrides(const std::vector<torch::jit::Node*>& readers);
+NodeSet nodesWithShownStrides(torch::jit::Graph& graph);
+
+}  // namespace ipex_studio
