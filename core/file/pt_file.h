@@ -14,8 +14,9 @@ namespace ipex_studio {
 
 // An ability or a content of the file that its user should know of.
 struct Finding {
-  std::string kind;        // "runs-on-load", "writes-files", "maps-files", "hidden-calls", "custom-class",
-                           // "foreign-operators", "sparse-tensor", "starts-threads", "newer-format"
+  std::string kind;        // "runs-on-load", "hidden-calls", "custom-class", "foreign-operators", "unknown-operators",
+                           // "sparse-tensor", "starts-threads", "newer-format", "outside-target", or a kind of
+                           // core/file/operators.txt: "writes-files", "reaches-memory", "reaches-storage" …
   std::string member;      // "net/code/__torch__.py"; empty when it concerns the whole file
   std::string text;        // one sentence
   bool dangerous = false;  // can touch files or run code of others; needs trust or a sandbox
@@ -78,6 +79,10 @@ int openModelFile(const std::string& path);
 // contents that can do harm become findings. `path` is only used in texts. Thread-safe. Cost: below 0.8 ms per MB plus
 // some ms.
 PtFileReport inspectPtFile(int fd, const std::string& path, const InspectOptions& options = {});
+
+// Adds a finding for every operator that the code names and a target lacks: `only` lists what the target has
+// ("aten::relu").
+void addOutsideTarget(const std::vector<std::string>& only, PtFileReport* report);
 
 const char* tensorRoleName(TensorRole role);  // "parameter", "buffer", "attribute", "constant"
 

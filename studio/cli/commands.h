@@ -35,6 +35,9 @@ int runCommandLine(int argc, char** argv, const WindowRunner& window);
 std::string bashCompletion(const CLI::App& app);
 std::string zshCompletion(const CLI::App& app);
 
+// Says on stderr if a model has dangerous findings, and what holds it back.
+void sayDangers(const CheckedModel& model, const JobRequest& request);
+
 // Reports on stderr which files were written.
 void sayExport(const CommandLine& line);
 

@@ -69,6 +69,7 @@ int showGraph(const CommandLine& line) {
   request.optimize.plan_regions = line.after == kPlanPass || line.before == kPlanPass;
   checkRequest(request);
   const CheckedModel model = checkModel(line.model);
+  sayDangers(model, request);
   TerminalProgress progress;
   ModelJob job(model, request, false, progress, cancellation);
   job.optimize(true);
@@ -101,6 +102,7 @@ int verifyModels(const CommandLine& line) {
   checkRequest(request);
   const CheckedModel original = checkModel(line.model);
   const CheckedModel candidate = checkModel(line.other);
+  for (const CheckedModel* model : {&original, &candidate}) sayDangers(*model, request);
   TerminalProgress progress;
   const auto records = verifyFiles(original, candidate, request, progress, cancellation);
   progress.clear();
