@@ -64,10 +64,12 @@ struct Request {
   SearchRequest search;
   bool restart = false;  // an interrupted calibration or search begins anew
   ExportForm form = ExportForm::kCompiled;
-  bool prepared = false;         // beside a compiled export its weights as this machine's kernels read them
-  bool force_precision = false;  // also where this machine emulates it
-  bool trust = false;            // no sandbox
-  double silence_s = 600;        // an engine that says nothing for so long is given up
+  std::string only_ops_path;          // the operators that a target has, one a line; empty: all
+  std::vector<std::string> only_ops;  // those of the file
+  bool prepared = false;              // beside a compiled export its weights as this machine's kernels read them
+  bool force_precision = false;       // also where this machine emulates it
+  bool trust = false;                 // no sandbox
+  double silence_s = 600;             // an engine that says nothing for so long is given up
 };
 
 }  // namespace ipex_studio

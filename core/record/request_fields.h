@@ -56,6 +56,7 @@ enum class FlagSet {
   kCosine,
   kSearch,
   kExport,
+  kTarget,  // for `inspect`
 };
 
 // A flag of the command line for the field. `kind` is what --help calls its value; empty: the name of the type.
@@ -367,6 +368,14 @@ void describe(V& v, Request& r) {
   v(StudioOnly(), r.form,
     Flag(FlagSet::kExport, "--form", "", "compiled: fastest, needs our library. portable: plain PyTorch operators.")
         .showingDefault());
+  v(StudioOnly(), r.only_ops_path,
+    Flag(FlagSet::kExport, "--only-ops", "FILE",
+         "Export for a target that has only these operators, one a line (aten::relu); '#' begins a comment. What it "
+         "lacks is written out in what it has; where that cannot be, nothing is exported, and the nodes are named."),
+    Flag(FlagSet::kTarget, "--only-ops", "FILE",
+         "Name the operators that a target lacks which has only these, one a line (aten::relu); '#' begins a "
+         "comment."));
+  v(JsonField("only_ops"), r.only_ops);
   v(StudioOnly(), r.prepared,
     Flag(FlagSet::kExport, "--prepared", "",
          "Also write OUTPUT.weights: the weights as the kernels of this machine read them. Programs that load "

@@ -11,6 +11,7 @@
 #include "studio/cli/progress.h"
 #include "studio/flags/job_request.h"
 #include "studio/job/session_files.h"
+#include "studio/job/session_precision.h"
 #include "studio/snapshot/snapshot_index.h"
 
 namespace ipex_studio {
@@ -36,7 +37,8 @@ std::shared_ptr<const GraphSnapshot> graphAt(const JobRecord& job, const std::st
 
 int inspectModel(const CommandLine& line) {
   const UniqueFd fd(openModelFile(line.model));
-  const PtFileReport report = inspectPtFile(fd.get(), line.model);
+  PtFileReport report = inspectPtFile(fd.get(), line.model);
+  if (!line.only_ops_path.empty()) addOutsideTarget(readOnlyOps(line.only_ops_path), &report);
   printText(line.json ? dumpJson(toJson(report)) + "\n" : describe(report));
   return static_cast<int>(ExitCode::kOk);
 }

@@ -159,6 +159,7 @@ void addLookingCommands(CLI::App& app, CommandLine& line) {
                                  "Say what is in a model file, without running anything from it");
   addModel(*inspect, line);
   addJson(*inspect, line);
+  addFlags(*inspect, line, {FlagSet::kTarget});
 
   CLI::App* verify = addCommand(app, line, CommandKind::kVerify, "verify",
                                 "Compare the results of an optimized model with those of its original");

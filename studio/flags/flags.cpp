@@ -53,6 +53,7 @@ const char* groupOf(FlagSet set) {
     case FlagSet::kJudgedPrecision:
     case FlagSet::kSearch:
     case FlagSet::kExport:
+    case FlagSet::kTarget:
       return "";
   }
   return "";
