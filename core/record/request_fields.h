@@ -57,6 +57,7 @@ enum class FlagSet {
   kSearch,
   kExport,
   kTarget,  // for `inspect`
+  kGate,    // for `check`
 };
 
 // A flag of the command line for the field. `kind` is what --help calls its value; empty: the name of the type.
@@ -342,6 +343,10 @@ void describe(V& v, Request& r) {
          "How much of the metric may be lost: 0.01 is one percent of the samples.")
         .between(0, 1)
         .showingDefault(),
+    Flag(FlagSet::kGate, "--max-drop", "SHARE",
+         "With --data: how much of the metric may be lost: 0.01 is one percent of the samples.")
+        .between(0, 1)
+        .showingDefault(),
     Form("drop", kForSearch, 8, "may be lost", "of the metric: 0.01 is one percent of the samples")
         .number(0, 1, "The most that may be lost is a share: 0.01 is one percent of the samples."));
   v(JsonField("search.min_sqnr_db"), r.search.min_sqnr_db,
@@ -356,6 +361,12 @@ void describe(V& v, Request& r) {
         .positive()
         .showingDefault(),
     Form("budget", kForSearch, 10, "time", "s, about").number(1, 1e7, "The time is in seconds."));
+  v(StudioOnly(), r.check.max_slowdown,
+    Flag(FlagSet::kGate, "--max-slowdown", "SHARE", "How much slower the new model may be: 0.02 is two percent.")
+        .between(0.001, 10)
+        .showingDefault());
+  v(StudioOnly(), r.check.time_s,
+    Flag(FlagSet::kGate, "--within", "SECONDS", "Measure no longer than about so long.").positive().showingDefault());
   v(StudioOnly(), r.restart, Flag(FlagSet::kCalibration, "--restart", "", "Do not go on with what was interrupted."),
     Form("restart", kForData, 11, "", ""));
   v(JsonField("optimize.min_cosine"), optimize.min_cosine,

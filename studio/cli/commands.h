@@ -20,6 +20,7 @@ int showGraph(const CommandLine& line);
 int printPasses(const CommandLine& line);
 int inspectModel(const CommandLine& line);
 int verifyModels(const CommandLine& line);
+int checkAgainst(const CommandLine& line);  // check
 int compareRecordedRuns(const CommandLine& line);
 int writeReport(const CommandLine& line);
 int importDatabase(const CommandLine& line);

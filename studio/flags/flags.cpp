@@ -54,6 +54,7 @@ const char* groupOf(FlagSet set) {
     case FlagSet::kSearch:
     case FlagSet::kExport:
     case FlagSet::kTarget:
+    case FlagSet::kGate:
       return "";
   }
   return "";
