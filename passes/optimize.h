@@ -77,8 +77,12 @@ OptimizedModel optimizeModel(const torch::jit::Module& module, const Inputs& exa
 torch::jit::Module optimize(const torch::jit::Module& module, const Inputs& example,
                             const OptimizeOptions& options = {});
 
-// Writes the file; the parent folder must exist. kPortable writes fused operators out again in stock operators.
-void exportModule(const OptimizedModel& model, const std::string& path, ExportForm form);
-void exportModule(const OptimizedModel& model, std::ostream& stream, ExportForm form);
+// Writes the file; the parent folder must exist. kPortable writes fused operators out again in stock operators, and
+// operators that `only` lacks in those that it lists ("aten::relu"); empty: all are there. Throws Error(kUnsupported)
+// that names nodes for which there is no way.
+void exportModule(const OptimizedModel& model, const std::string& path, ExportForm form,
+                  const std::vector<std::string>& only = {});
+void exportModule(const OptimizedModel& model, std::ostream& stream, ExportForm form,
+                  const std::vector<std::string>& only = {});
 
 }  // namespace ipex_studio

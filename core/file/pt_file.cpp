@@ -48,6 +48,7 @@ class Inspector {
     findFolder();
     for (const ZipMember& member : zip_.members()) readMember(member);
     if (report_->format_version == 0) fail("it has no format version");
+    addPickledClasses();
     listTensors(*data_.scan, *report_, &tensors_);
     listConstants(*constants_.scan, &tensors_);
     summarize();
@@ -86,11 +87,25 @@ class Inspector {
     }
   }
 
+  // libtorch ignores case when it looks for a member, so a name in another case would be read there and not here.
+  void checkCase(const std::string& name, std::string_view inner) const {
+    std::string folded(inner);
+    for (char& c : folded) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    bool differs = false;
+    for (const char* folder : {"code/", "data/", "constants/", "extra/", ".data/"}) {
+      differs |= startsWith(folded, folder) && !startsWith(inner, folder);
+    }
+    for (const char* end : {".py", ".pkl", ".debug_pkl"}) differs |= endsWith(folded, end) && !endsWith(inner, end);
+    for (const char* note : {"version", "byteorder"}) differs |= folded == note && inner != note;
+    if (differs) fail(fmt::format("member '{}' is named in upper case, which hides what it is", name));
+  }
+
   void readMember(const ZipMember& member) {
     report_->members.push_back(
         {member.name, static_cast<std::int64_t>(member.bytes), static_cast<std::int64_t>(member.compressed_bytes)});
     const std::string_view inner = std::string_view(member.name).substr(folder_.size());
     if (startsWith(inner, "extra/")) return zip_.verify(member);
+    checkCase(member.name, inner);
     if (endsWith(inner, ".pkl") || endsWith(inner, ".debug_pkl")) return readPickle(member, inner);
     if (startsWith(inner, "code/") && endsWith(inner, ".py")) {
       return readCode(zip_.read(member, kMaxCodeBytes), member.name, moduleOf(inner), where(member), report_);
@@ -145,6 +160,25 @@ class Inspector {
     if (sparse) {
       report_->findings.push_back({"sparse-tensor", member.name,
                                    "Holds sparse tensors, whose indices PyTorch does not check on loading.", true});
+    }
+    constexpr std::string_view kRegistered = "__torch__.torch.classes.";
+    for (const PickleGlobalUse& global : scan.globals) {
+      if (!startsWith(global.name, kRegistered)) continue;
+      std::string name = global.name.substr(kRegistered.size());
+      if (const std::size_t dot = name.find('.'); dot != std::string::npos) name.replace(dot, 1, "::");
+      if (auto finding = classFinding(name)) {
+        finding->member = member.name;
+        pickled_classes_.push_back(std::move(*finding));
+      }
+    }
+  }
+
+  // Code need not name the class of an object that it never touches; loading makes the object all the same.
+  void addPickledClasses() {
+    for (Finding& finding : pickled_classes_) {
+      const bool told = std::any_of(report_->findings.begin(), report_->findings.end(),
+                                    [&](const Finding& known) { return known.text == finding.text; });
+      if (!told) report_->findings.push_back(std::move(finding));
     }
   }
 
@@ -214,6 +248,7 @@ class Inspector {
   PtFileReport* report_;
   std::string folder_;  // "net/"
   Pickle data_, constants_;
+  std::vector<Finding> pickled_classes_;
   std::vector<ListedTensor> tensors_;
 };
 
@@ -227,6 +262,17 @@ void refuseLostWeights(const PtFileReport& report, const std::string& path) {
   for (const Finding& finding : report.findings) {
     if (finding.kind != "lost-weights") continue;
     throw Error(ExitCode::kBadModel, fmt::format("'{}' cannot be run: {}", path, finding.text));
+  }
+}
+
+void addOutsideTarget(const std::vector<std::string>& only, PtFileReport* report) {
+  const std::set<std::string> allowed(only.begin(), only.end());
+  for (const auto& [name, count] : report->operators) {
+    if (allowed.count(name) != 0) continue;
+    report->findings.push_back(
+        {"outside-target", "",
+         fmt::format("Calls {} {} {}, which the target's list lacks.", name, count, count == 1 ? "time" : "times"),
+         false});
   }
 }
 

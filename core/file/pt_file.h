@@ -14,9 +14,10 @@ namespace ipex_studio {
 
 // An ability or a content of the file that its user should know of.
 struct Finding {
-  std::string kind;        // "runs-on-load", "writes-files", "maps-files", "hidden-calls", "custom-class",
-                           // "foreign-operators", "sparse-tensor", "starts-threads", "newer-format", "lost-weights",
-                           // "training-mode", "names-gpu"
+  std::string kind;        // "runs-on-load", "hidden-calls", "custom-class", "foreign-operators", "unknown-operators",
+                           // "sparse-tensor", "starts-threads", "newer-format", "lost-weights", "training-mode",
+                           // "names-gpu", "outside-target", or a kind of core/file/operators.txt: "writes-files",
+                           // "reaches-memory", "reaches-storage" …
   std::string member;      // "net/code/__torch__.py"; empty when it concerns the whole file
   std::string text;        // one sentence
   bool dangerous = false;  // can touch files or run code of others; needs trust or a sandbox
@@ -83,6 +84,9 @@ PtFileReport inspectPtFile(int fd, const std::string& path, const InspectOptions
 
 // Throws Error(kBadModel) with one sentence if weights of the model did not get into the file ("lost-weights").
 void refuseLostWeights(const PtFileReport& report, const std::string& path);
+// Adds a finding for every operator that the code names and a target lacks: `only` lists what the target has
+// ("aten::relu").
+void addOutsideTarget(const std::vector<std::string>& only, PtFileReport* report);
 
 const char* tensorRoleName(TensorRole role);  // "parameter", "buffer", "attribute", "constant"
 

@@ -4,45 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "core/base/error.h"
+#include "core/base/string_util.h"
+#include "core/file/code_nesting.h"
+#include "core/file/operator_table.h"
+#include "core/file/strided_call.h"
 
 namespace ipex_studio {
 namespace {
 
-constexpr int kMaxNesting = 300;
 constexpr std::size_t kMaxFindings = 200;
-
-// Operator namespaces that a stock CPU build of PyTorch knows.
-const std::set<std::string>& stockNamespaces() {
-  static const std::set<std::string> names = {"aten",
-                                              "prim",
-                                              "prims",
-                                              "quantized",
-                                              "_quantized",
-                                              "quantized_decomposed",
-                                              "sparse",
-                                              "mkldnn",
-                                              "mkldnn_prepacked",
-                                              "prepacked",
-                                              "xnnpack",
-                                              "_xnnpack",
-                                              "profiler",
-                                              "inductor",
-                                              "c10d",
-                                              "rngprims",
-                                              "static_runtime",
-                                              "tensorexpr",
-                                              "_caffe2",
-                                              "_nnapi",
-                                              "onednn",
-                                              "mkl",
-                                              "ao",
-                                              "cuda",
-                                              "torch"};
-  return names;
-}
 
 bool isNameStart(char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool isNamePart(char c) { return isNameStart(c) || (c >= '0' && c <= '9'); }
@@ -58,16 +30,19 @@ class CodeReader {
     while (at_ < text_.size()) {
       const char c = text_[at_];
       if (c == '\n') {
+        const bool continued = at_ > 0 && text_[at_ - 1] == '\\';
         ++at_;
-        startLine();
+        if (!continued) startLine();
       } else if (c == '#') {
         at_ = std::min(text_.find('\n', at_), text_.size());
       } else if (c == '"' || c == '\'') {
         skipString();
       } else if (isNameStart(c)) {
         word();
+        last_ = 'a';
       } else {
         nest(c);
+        if (!isBlank(c)) last_ = c;
         ++at_;
       }
     }
@@ -79,45 +54,65 @@ class CodeReader {
                 fmt::format("{}: the code {}; torch.jit.save does not write such files.", where_, what));
   }
 
+  // Notes and dangers are bounded apart, so that many notes cannot keep a danger out.
   void find(const std::string& kind, const std::string& text, bool dangerous) {
-    if (report_->findings.size() >= kMaxFindings) return;
+    std::size_t alike = 0;
     for (const Finding& known : report_->findings) {
       if (known.kind == kind && known.member == member_ && known.text == text) return;
+      alike += known.dangerous == dangerous;
     }
-    report_->findings.push_back({kind, member_, text, dangerous});
+    if (alike < kMaxFindings) report_->findings.push_back({kind, member_, text, dangerous});
   }
 
   void nest(char c) {
     if (static_cast<unsigned char>(c) < 0x20 && !isBlank(c)) fail("holds control characters");
-    if (c == '(' || c == '[' || c == '{') ++depth_;
-    if (c == ')' || c == ']' || c == '}') --depth_;
-    if (depth_ > kMaxNesting) fail(fmt::format("nests brackets deeper than {} levels", kMaxNesting));
-    // Prefix operators are parsed by recursion too, so their number is bounded.
-    prefixes_ = c == '-' || c == '~' ? prefixes_ + 1 : isBlank(c) ? prefixes_ : 0;
-    if (prefixes_ > kMaxNesting) fail(fmt::format("chains more than {} signs", kMaxNesting));
+    check(nesting_.punctuation(c, last_));
+    if (c == ')' || c == ']' || c == '}') {
+      while (!getattrs_.empty() && nesting_.depth() < getattrs_.back().depth) getattrs_.pop_back();
+    }
+  }
+
+  void check(const std::string& complaint) const {
+    if (!complaint.empty()) fail(complaint);
   }
 
   void startLine() {
     indent_ = 0;
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_, ++indent_;
-    if (indent_ > 2 * kMaxNesting) fail(fmt::format("nests blocks deeper than {} levels", kMaxNesting));
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_, ++indent_;
+    check(nesting_.line(indent_));
   }
 
   void skipString() {
     const char quote = text_[at_];
     const bool triple = text_.substr(at_, 3) == std::string(3, quote);
     at_ += triple ? 3 : 1;
+    const std::size_t begin = at_;
     while (at_ < text_.size()) {
       if (text_[at_] == '\\') {
         at_ += 2;
       } else if (triple ? text_.substr(at_, 3) == std::string(3, quote) : text_[at_] == quote) {
+        judgeText(text_.substr(begin, at_ - begin));
         at_ += triple ? 3 : 1;
+        last_ = quote;
         return;
       } else {
         ++at_;
       }
     }
     fail("has a text without an end");
+  }
+
+  // A text inside of getattr(…) names a member; texts that follow each other are one.
+  void judgeText(std::string_view text) {
+    if (getattrs_.empty()) return;
+    getattrs_.back().text += text;
+    if (text.find('\\') != std::string_view::npos) return hiddenCall();
+    judgeMember(std::string(text), false);
+    judgeMember(getattrs_.back().text, false);
+  }
+
+  void hiddenCall() {
+    find("hidden-calls", "Uses operators in a way torch.jit.save does not write, so their names may be hidden.", true);
   }
 
   std::string name() {
@@ -142,15 +137,20 @@ class CodeReader {
   }
 
   void word() {
-    const bool after_dot = previousIsDot();
+    const bool after_dot = last_ == '.';
     const bool line_start = lineBegin() + indent_ == at_;
-    prefixes_ = 0;
     const std::vector<std::string> parts = dottedName();
-    if (line_start && parts.size() == 1 && (parts[0] == "class" || parts[0] == "def")) return definition(parts[0]);
-    if (line_start && parts.size() == 1 && (parts[0] == "__parameters__" || parts[0] == "__buffers__")) {
-      return declaredNames(parts[0]);
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      check(i == 0 ? nesting_.word(parts[0]) : nesting_.punctuation('.', 'a'));
+    const bool keyword = parts.size() == 1 && !after_dot;
+    if (keyword && (parts[0] == "class" || parts[0] == "def")) return definition(parts[0]);
+    if (keyword && line_start && (parts[0] == "__parameters__" || parts[0] == "__buffers__")) declaredNames(parts[0]);
+    if (keyword && parts[0] == "getattr") getattrs_.push_back({nesting_.depth() + 1, ""});
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i] == "__setstate__") runsOnLoad("Names __setstate__ outside of a definition");
+      const bool global = !after_dot && (parts[0] == "torch" || parts[0] == "ops");
+      if ((after_dot || i > 0) && !global) judgeMember(parts[i], i + 1 == parts.size());
     }
-    for (const std::string& part : parts) judge(part, parts);
     if (!after_dot) reference(parts);
   }
 
@@ -159,14 +159,8 @@ class CodeReader {
     return at_ == 0 || newline == std::string_view::npos ? 0 : newline + 1;
   }
 
-  bool previousIsDot() const {
-    std::size_t before = at_;
-    while (before > 0 && isBlank(text_[before - 1])) --before;
-    return before > 0 && text_[before - 1] == '.';
-  }
-
   void definition(const std::string& keyword) {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    while (at_ < text_.size() && isBlank(text_[at_])) ++at_;
     const std::string defined = name();
     if (keyword == "class") {
       report_->classes.push_back({module_ + "." + defined, {}, {}, {}});
@@ -178,37 +172,55 @@ class CodeReader {
       report_->classes.back().methods.push_back(defined);
     }
     if (defined == "__setstate__") {
-      find("runs-on-load",
-           fmt::format("{} defines __setstate__: its code runs as soon as the file is loaded.",
-                       in_class_ ? report_->classes.back().name : module_),
-           true);
+      runsOnLoad(fmt::format("{} defines __setstate__", in_class_ ? report_->classes.back().name : module_));
     }
   }
 
-  // Reads a declaration such as __parameters__ = ["weight", "bias", ].
+  void runsOnLoad(const std::string& what) {
+    find("runs-on-load", what + ": its code runs as soon as the file is loaded.", true);
+  }
+
+  // Reads a declaration such as __parameters__ = ["weight", "bias", ]. run() reads the line, too: in a method it may be
+  // anything.
   void declaredNames(const std::string& keyword) {
     const std::size_t end = std::min(text_.find('\n', at_), text_.size());
     if (!in_class_) return;
     auto& names = keyword == "__parameters__" ? report_->classes.back().parameters : report_->classes.back().buffers;
-    while (at_ < end) {
-      const std::size_t open = text_.find('"', at_);
+    for (std::size_t at = at_; at < end;) {
+      const std::size_t open = text_.find('"', at);
       if (open >= end) break;
       const std::size_t close = text_.find('"', open + 1);
       if (close >= end) break;
       names.emplace_back(text_.substr(open + 1, close - open - 1));
-      at_ = close + 1;
+      at = close + 1;
     }
-    at_ = end;
   }
 
-  // Names that mean harm wherever they stand after a dot.
-  void judge(const std::string& part, const std::vector<std::string>& parts) {
-    if (part == "from_file") {
-      find("maps-files", "Calls aten::from_file: reads any file it names, and can overwrite it.", true);
+  // A name after a dot may be an operator that is called as a method of a tensor; harmless ones need no word.
+  void judgeMember(const std::string& name, bool arguments_follow) {
+    const OperatorRisk* risk = operatorRisk("aten::" + name);
+    // An operator that takes no tensor is no method, and its name is common.
+    if (risk != nullptr && !risk->kind.empty() && name != "save") {
+      findRisk("aten::" + name, *risk, arguments_follow, true);
     }
-    if (part == "save" && (parts.front() == "torch" || parts.front() == "ops")) {
-      find("writes-files", "Calls aten::save: writes any file it names.", true);
-    }
+  }
+
+  void findRisk(const std::string& name, const OperatorRisk& risk, bool arguments_follow, bool method) {
+    std::string text = risk.sentence;
+    if (const std::size_t place = text.find("{}"); place != std::string::npos) text.replace(place, 2, name);
+    if (arguments_follow && startsWith(name, "aten::as_strided")) text += reachOf(name, method);
+    find(risk.kind, text, risk.dangerous);
+  }
+
+  // What follows the name is read here, and again by run().
+  std::string reachOf(const std::string& name, bool method) const {
+    if (name == "aten::as_strided_scatter") return "";
+    constexpr std::size_t kLongest = 4096;
+    const std::size_t begin = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());
+    const auto last = lastElementReached(text_.substr(begin, kLongest), method);
+    if (!last) return " Its sizes and strides are computed.";
+    return *last < 0 ? " Its sizes are constants and hold no element."
+                     : fmt::format(" Its sizes and strides are constants and end at element {}.", *last);
   }
 
   void reference(const std::vector<std::string>& parts) {
@@ -217,39 +229,49 @@ class CodeReader {
     if (parts[0] == "torch" && parts.size() == 2) {
       if (parts[1] == "device" && text_.substr(at_, 6) == "(\"cuda") noteGpu();
       if (parts[1] == "cuda") noteGpu();
-      if (parts[1] != "device") ++report_->operators["aten::" + parts[1]];  // torch.device("cpu") is a constant
+      if (parts[1] != "device") calls("aten", parts[1]);  // torch.device("cpu") is a constant
     } else if (parts[0] == "ops" && parts.size() >= 3) {
-      ++report_->operators[parts[1] + "::" + parts[2]];
       if (parts[1] == "prim" && parts[2] == "ConstantMKLDNNTensor") {
         find("lost-weights",
              "torch.jit.optimize_for_inference moved its weights into a form that files cannot hold, so they are lost; "
              "save the model before it is called, which is not needed here.",
              false);
       }
-      if (stockNamespaces().count(parts[1]) == 0 && parts[1] != "ipex_studio") {
-        find("foreign-operators",
-             fmt::format("Needs operators of '{}' ({}::{}), which stock PyTorch lacks.", parts[1], parts[1], parts[2]),
-             false);
-      }
+      calls(parts[1], parts[2]);
     } else if (parts[0] == "torch" || parts[0] == "ops") {
-      find("hidden-calls", "Uses operators in a way torch.jit.save does not write, so their names may be hidden.",
-           true);
+      hiddenCall();
     } else if (parts[0] == "fork" && parts.size() == 1) {
       find("starts-threads", "Uses fork: parts of the model run on other threads.", false);
     }
     const bool registered =
         parts.size() >= 5 && parts[0] == "__torch__" && parts[1] == "torch" && parts[2] == "classes";
-    if (registered && parts[3] != "ipex_studio") {
-      const bool stock = stockNamespaces().count(parts[3]) != 0 || parts[3] == "rnn";
-      find("custom-class",
-           fmt::format(
-               "Uses class {}::{}{}.", parts[3], parts[4],
-               stock ? ", which stock PyTorch brings along" : " of another library, which must be loaded with it"),
-           !stock);
+    if (!registered) return;
+    if (const auto finding = classFinding(parts[3] + "::" + parts[4]))
+      find(finding->kind, finding->text, finding->dangerous);
+  }
+
+  void calls(const std::string& space, const std::string& operator_name) {
+    const std::string full = space + "::" + operator_name;
+    ++report_->operators[full];
+    const OperatorRisk* risk = operatorRisk(full);
+    if (risk != nullptr && !risk->kind.empty()) findRisk(full, *risk, true, false);
+    if (!isStockNamespace(space) && space != "ipex_studio") {
+      find("foreign-operators", fmt::format("Needs operators of '{}' ({}), which stock PyTorch lacks.", space, full),
+           false);
+    } else if (risk == nullptr) {
+      find("unknown-operators",
+           fmt::format("Calls {}, which is none of the operators known here; what it can reach is not known.", full),
+           true);
     }
   }
 
   void noteGpu() { find("names-gpu", "Names a GPU, as models traced on one do; the CPU is taken instead.", false); }
+
+  // A call of getattr that is open: the depth of its arguments, and the texts in it so far.
+  struct Getattr {
+    int depth;
+    std::string text;
+  };
 
   std::string_view text_;
   const std::string& member_;
@@ -258,8 +280,9 @@ class CodeReader {
   PtFileReport* report_;
   std::size_t at_ = 0;
   std::size_t indent_ = 0;
-  int depth_ = 0;
-  int prefixes_ = 0;
+  CodeNesting nesting_;
+  char last_ = 0;  // last character that is no blank and in no comment; 'a' for any word
+  std::vector<Getattr> getattrs_;
   bool in_class_ = false;
 };
 
@@ -277,6 +300,16 @@ bool isUtf8(std::string_view text) {
 }
 
 }  // namespace
+
+std::optional<Finding> classFinding(const std::string& name) {
+  if (startsWith(name, "ipex_studio::") && isListedClass(name)) return std::nullopt;
+  const bool known = isListedClass(name);
+  return Finding{
+      "custom-class", "",
+      fmt::format("Uses class {}{}.", name,
+                  known ? ", which stock PyTorch brings along" : " of another library, which must be loaded with it"),
+      !known};
+}
 
 void readCode(std::string_view text, const std::string& member, const std::string& module, const std::string& where,
               PtFileReport* report) {

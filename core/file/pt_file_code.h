@@ -2,6 +2,7 @@
 // tensors.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,5 +16,8 @@ namespace ipex_studio {
 // so deep that libtorch's recursive parser would end the process.
 void readCode(std::string_view text, const std::string& member, const std::string& module, const std::string& where,
               PtFileReport* report);
+
+// The finding for a class of C++ ("quantized::LinearPackedParamsBase"), without its member; nullopt for ours.
+std::optional<Finding> classFinding(const std::string& name);
 
 }  // namespace ipex_studio

@@ -34,6 +34,12 @@ struct SearchRequest {
   double time_budget_s = 600;
 };
 
+// Limits of a check of a model against the one that it replaces.
+struct CheckRequest {
+  double max_slowdown = 0.02;  // share by which it may be slower
+  double time_s = 60;          // for timing, beside loading
+};
+
 // Form of weights in a weight-only recipe. group: number of successive weights that share a scale; 0: a whole row; -1:
 // the default for the bits (8: 0, 4: 32).
 struct WeightForm {
@@ -64,12 +70,15 @@ struct Request {
   std::string save_recipe;  // where the recipe that is found is written; empty: nowhere
   CalibrationRequest calibration;
   SearchRequest search;
+  CheckRequest check;
   bool restart = false;  // an interrupted calibration or search begins anew
   ExportForm form = ExportForm::kCompiled;
-  bool prepared = false;         // beside a compiled export its weights as this machine's kernels read them
-  bool force_precision = false;  // also where this machine emulates it
-  bool trust = false;            // no sandbox
-  double silence_s = 600;        // an engine that says nothing for so long is given up
+  std::string only_ops_path;          // the operators that a target has, one a line; empty: all
+  std::vector<std::string> only_ops;  // those of the file
+  bool prepared = false;              // beside a compiled export its weights as this machine's kernels read them
+  bool force_precision = false;       // also where this machine emulates it
+  bool trust = false;                 // no sandbox
+  double silence_s = 600;             // an engine that says nothing for so long is given up
 };
 
 }  // namespace ipex_studio

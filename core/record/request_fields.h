@@ -56,6 +56,8 @@ enum class FlagSet {
   kCosine,
   kSearch,
   kExport,
+  kTarget,  // for `inspect`
+  kGate,    // for `check`
 };
 
 // A flag of the command line for the field. `kind` is what --help calls its value; empty: the name of the type.
@@ -352,6 +354,10 @@ void describe(V& v, Request& r) {
          "How much of the metric may be lost: 0.01 is one percent of the samples.")
         .between(0, 1)
         .showingDefault(),
+    Flag(FlagSet::kGate, "--max-drop", "SHARE",
+         "With --data: how much of the metric may be lost: 0.01 is one percent of the samples.")
+        .between(0, 1)
+        .showingDefault(),
     Form("drop", kForSearch, 8, "may be lost", "of the metric: 0.01 is one percent of the samples")
         .number(0, 1, "The most that may be lost is a share: 0.01 is one percent of the samples."));
   v(JsonField("search.min_sqnr_db"), r.search.min_sqnr_db,
@@ -366,6 +372,12 @@ void describe(V& v, Request& r) {
         .positive()
         .showingDefault(),
     Form("budget", kForSearch, 10, "time", "s, about").number(1, 1e7, "The time is in seconds."));
+  v(StudioOnly(), r.check.max_slowdown,
+    Flag(FlagSet::kGate, "--max-slowdown", "SHARE", "How much slower the new model may be: 0.02 is two percent.")
+        .between(0.001, 10)
+        .showingDefault());
+  v(StudioOnly(), r.check.time_s,
+    Flag(FlagSet::kGate, "--within", "SECONDS", "Measure no longer than about so long.").positive().showingDefault());
   v(StudioOnly(), r.restart, Flag(FlagSet::kCalibration, "--restart", "", "Do not go on with what was interrupted."),
     Form("restart", kForData, 11, "", ""));
   v(JsonField("optimize.min_cosine"), optimize.min_cosine,
@@ -378,6 +390,14 @@ void describe(V& v, Request& r) {
   v(StudioOnly(), r.form,
     Flag(FlagSet::kExport, "--form", "", "compiled: fastest, needs our library. portable: plain PyTorch operators.")
         .showingDefault());
+  v(StudioOnly(), r.only_ops_path,
+    Flag(FlagSet::kExport, "--only-ops", "FILE",
+         "Export for a target that has only these operators, one a line (aten::relu); '#' begins a comment. What it "
+         "lacks is written out in what it has; where that cannot be, nothing is exported, and the nodes are named."),
+    Flag(FlagSet::kTarget, "--only-ops", "FILE",
+         "Name the operators that a target lacks which has only these, one a line (aten::relu); '#' begins a "
+         "comment."));
+  v(JsonField("only_ops"), r.only_ops);
   v(StudioOnly(), r.prepared,
     Flag(FlagSet::kExport, "--prepared", "",
          "Also write OUTPUT.weights: the weights as the kernels of this machine read them. Programs that load "

@@ -36,6 +36,8 @@ int dispatch(const CommandLine& line, const WindowRunner& window) {
       return inspectModel(line);
     case CommandKind::kVerify:
       return verifyModels(line);
+    case CommandKind::kCheck:
+      return checkAgainst(line);
     case CommandKind::kCompare:
       return compareRecordedRuns(line);
     case CommandKind::kReport:

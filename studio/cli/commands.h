@@ -20,6 +20,7 @@ int showGraph(const CommandLine& line);
 int printPasses(const CommandLine& line);
 int inspectModel(const CommandLine& line);
 int verifyModels(const CommandLine& line);
+int checkAgainst(const CommandLine& line);  // check
 int compareRecordedRuns(const CommandLine& line);
 int writeReport(const CommandLine& line);
 int importDatabase(const CommandLine& line);
@@ -34,6 +35,9 @@ int runCommandLine(int argc, char** argv, const WindowRunner& window);
 // Completion scripts without a "#!" line, made from the tree of commands and flags.
 std::string bashCompletion(const CLI::App& app);
 std::string zshCompletion(const CLI::App& app);
+
+// Says on stderr if a model has dangerous findings, and what holds it back.
+void sayDangers(const CheckedModel& model, const JobRequest& request);
 
 // Reports on stderr which files were written.
 void sayExport(const CommandLine& line);

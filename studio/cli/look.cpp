@@ -11,6 +11,7 @@
 #include "studio/cli/progress.h"
 #include "studio/flags/job_request.h"
 #include "studio/job/session_files.h"
+#include "studio/job/session_precision.h"
 #include "studio/snapshot/snapshot_index.h"
 
 namespace ipex_studio {
@@ -41,7 +42,8 @@ std::shared_ptr<const GraphSnapshot> graphAt(const JobRecord& job, const std::st
 
 int inspectModel(const CommandLine& line) {
   const UniqueFd fd(openModelFile(line.model));
-  const PtFileReport report = inspectPtFile(fd.get(), line.model);
+  PtFileReport report = inspectPtFile(fd.get(), line.model);
+  if (!line.only_ops_path.empty()) addOutsideTarget(readOnlyOps(line.only_ops_path), &report);
   printText(line.json ? dumpJson(toJson(report)) + "\n" : describe(report));
   return static_cast<int>(ExitCode::kOk);
 }
@@ -74,6 +76,7 @@ int showGraph(const CommandLine& line) {
   request.optimize.plan_regions = line.after == kPlanPass || line.before == kPlanPass;
   checkRequest(request);
   const CheckedModel model = checkModel(line.model);
+  sayDangers(model, request);
   TerminalProgress progress;
   ModelJob job(model, request, false, progress, cancellation);
   job.optimize(true);
@@ -106,6 +109,7 @@ int verifyModels(const CommandLine& line) {
   checkRequest(request);
   const CheckedModel original = checkModel(line.model);
   const CheckedModel candidate = checkModel(line.other);
+  for (const CheckedModel* model : {&original, &candidate}) sayDangers(*model, request);
   TerminalProgress progress;
   const auto records = verifyFiles(original, candidate, request, progress, cancellation);
   progress.clear();

@@ -91,6 +91,7 @@ int calibrateAndSave(const CommandLine& line) {
   checkRequest(request);
   checkOutputPath(line.output);
   const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
+  sayDangers(model, request);
   TerminalProgress progress;
   const StateFile state(statePath(line.output), line.restart);
   const CalibrationResult result =
@@ -121,6 +122,7 @@ int quantizeAndExport(const CommandLine& line) {
   checkForm(request, exportForm(line));
   checkOutputPath(line.output);
   const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
+  sayDangers(model, request);
   request.abilities = model.abilities;
   JobDatabase database(line.database);
   if (request.inputs.empty() && request.inputs_path.empty())
@@ -147,6 +149,7 @@ int tunePrecision(const CommandLine& line) {
   checkOutputPath(line.output);
   if (!line.save_recipe.empty()) checkOutputPath(line.save_recipe);
   const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
+  sayDangers(model, request);
   request.abilities = model.abilities;
   JobDatabase database(line.database);
   request.optimize.tuning_record = database.rememberedTuning();

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <set>
 
 #include "core/plan/prepared_weights.h"
 #include "core/record/records_json.h"
@@ -45,6 +46,17 @@ void print(const CommandLine& line, const JobRecord& job) {
 
 }  // namespace
 
+void sayDangers(const CheckedModel& model, const JobRequest& request) {
+  if (!model.report.dangerous()) return;
+  std::set<std::string> kinds;
+  for (const Finding& finding : model.report.findings) {
+    if (finding.dangerous) kinds.insert(finding.kind);
+  }
+  std::fprintf(stderr, "%s: dangerous findings (%s); it runs %s. ipex-studio inspect tells them.\n",
+               displayText(model.path).c_str(), displayText(fmt::format("{}", fmt::join(kinds, ", "))).c_str(),
+               request.trust ? "without the sandbox, as --trust says" : "in the sandbox");
+}
+
 void sayExport(const CommandLine& line) {
   std::fprintf(stderr, "Exported to %s (%s form).\n", line.output.c_str(), enumName(line.form));
   if (line.prepared)
@@ -67,6 +79,7 @@ int runAndExport(const CommandLine& line) {
     checkOutputPath(line.output);
   }
   const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
+  sayDangers(model, request);
   request.abilities = model.abilities;
   JobDatabase database(line.database);
   if (request.inputs.empty() && request.inputs_path.empty()) {

@@ -24,6 +24,9 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
   model.reset();
   channel.progress("first run of the baseline", 0.6);
   const std::int64_t first_run_ns = firstRun(module, inputs.example());
+  ModelRecord record;
+  record.inputs = inputs.records();
+  channel.record("model", record);
   channel.send({{"type", "ready"},
                 {"load_ns", load_ns},
                 {"compile_ns", compile_ns},

@@ -100,13 +100,14 @@ void sendTuning(const OptimizedModel& optimized, Channel& channel) {
 
 // Writes the model to the descriptor that the studio opened, since the sandbox may deny opening anything for writing.
 // Returns the bytes of the model.
-std::int64_t writeExport(const OptimizedModel& optimized, ExportForm form, bool prepared) {
+std::int64_t writeExport(const OptimizedModel& optimized, ExportForm form, bool prepared,
+                         const std::vector<std::string>& only_ops) {
   if (::ftruncate(kEngineExportFd, 0) != 0 || ::lseek(kEngineExportFd, 0, SEEK_SET) != 0) {
     throw Error(ExitCode::kFailure, "There is no file to export to.");
   }
   __gnu_cxx::stdio_filebuf<char> buffer(::dup(kEngineExportFd), std::ios::out | std::ios::binary);
   std::ostream stream(&buffer);
-  exportModule(optimized, stream, form);
+  exportModule(optimized, stream, form, only_ops);
   const auto bytes = static_cast<std::int64_t>(::lseek(kEngineExportFd, 0, SEEK_END));
   if (prepared && form == ExportForm::kCompiled) savePreparedWeights(optimized.module, kEngineExportFd, bytes);
   return bytes;
@@ -117,7 +118,7 @@ std::int64_t writeExport(const OptimizedModel& optimized, ExportForm form, bool 
 void checkPortable(const EngineJob& job, const JobInputs& inputs, const std::vector<ReferenceResults>& references,
                    const OptimizedModel& optimized) {
   std::stringstream file;
-  exportModule(optimized, file, ExportForm::kPortable);
+  exportModule(optimized, file, ExportForm::kPortable, job.only_ops);
   const char* const precision = precisionName(job.optimize.precision);
   torch::jit::Module module = torch::jit::load(file);
   const ModuleState state(module);
@@ -288,7 +289,7 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
       checkPortable(job, inputs, begun.references, optimized);
     }
     if (request.export_form && accuracy.pass)
-      model_bytes = writeExport(optimized, *request.export_form, request.prepared);
+      model_bytes = writeExport(optimized, *request.export_form, request.prepared, job.only_ops);
     nlohmann::json fault;
     if (request.find_fault && !accuracy.pass) fault = faultOf(job, begun, optimized, verdict->failing, channel);
     channel.send({{"type", "result"},

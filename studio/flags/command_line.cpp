@@ -25,7 +25,7 @@ Examples:
   ipex-studio compare profile.db 1 2                 two recorded runs side by side
 
 Exit codes: 0 ok, 1 failure, 2 usage, 3 bad or refused model, 4 accuracy below the bar,
-5 unsupported here, 6 database, 128+n the engine was ended by signal n.
+5 unsupported here, 6 database, 7 slower than before, 128+n the engine was ended by signal n.
 
 Each command explains itself: ipex-studio run --help
 )";
@@ -50,6 +50,15 @@ Examples:
 What is tried: every operation alone in INT8, then whole assignments that are fastest for what they disturb, casts and
 reorders included. Each is timed and judged on the data. What is slower here in INT8 stays as it is. Interrupted searches
 go on where they were.
+)";
+
+constexpr char kCheckExamples[] = R"(
+Examples:
+  ipex-studio check old.pt new.pt --junit check.xml           in a pipeline: exit 0, or 7 slower, 4 less accurate
+  ipex-studio check old.pt new.pt --data images/ --max-drop 0.002 --max-slowdown 0.05
+
+Both run as they are and take turns, and the old one runs twice: what differs between its two processes is noise. Slower is
+what is so against both, by the ratio and its interval, and again in new processes.
 )";
 
 constexpr char kShowExamples[] = R"(
@@ -159,6 +168,7 @@ void addLookingCommands(CLI::App& app, CommandLine& line) {
                                  "Say what is in a model file, without running anything from it");
   addModel(*inspect, line);
   addJson(*inspect, line);
+  addFlags(*inspect, line, {FlagSet::kTarget});
 
   CLI::App* verify = addCommand(app, line, CommandKind::kVerify, "verify",
                                 "Compare the results of an optimized model with those of its original");
@@ -166,6 +176,21 @@ void addLookingCommands(CLI::App& app, CommandLine& line) {
   verify->add_option("OPTIMIZED", line.other, "The file to be checked against it.")->required()->type_name("FILE");
   addJson(*verify, line);
   addFlags(*verify, line, {FlagSet::kModel, FlagSet::kJudgedPrecision, FlagSet::kCosine, FlagSet::kCompare});
+}
+
+void addCheck(CLI::App& app, CommandLine& line) {
+  CLI::App* check = addCommand(app, line, CommandKind::kCheck, "check",
+                               "Fail if a model is slower or less accurate than the one that it replaces");
+  check->add_option("OLD", line.model, "The model in use.")->required()->type_name("FILE");
+  check->add_option("NEW", line.other, "The model that replaces it.")->required()->type_name("FILE");
+  addFlags(*check, line, {FlagSet::kGate});
+  check->add_option("--junit", line.junit, "Write the result there as JUnit's XML.")->type_name("FILE");
+  check->add_option("--markdown", line.markdown, "Write the result there as a page of Markdown.")->type_name("FILE");
+  addJson(*check, line);
+  addFlags(*check, line,
+           {FlagSet::kModel, FlagSet::kCompare, FlagSet::kJudgedPrecision, FlagSet::kData, FlagSet::kMetric,
+            FlagSet::kCosine});
+  check->footer(kCheckExamples);
 }
 
 void addDatabaseCommands(CLI::App& app, CommandLine& line) {
@@ -262,6 +287,7 @@ std::unique_ptr<CLI::App> makeApp(CommandLine& line) {
   addMeasuringCommands(*app, line);
   addPrecisionCommands(*app, line);
   addLookingCommands(*app, line);
+  addCheck(*app, line);
   addDatabaseCommands(*app, line);
   return app;
 }

@@ -20,6 +20,7 @@ enum class CommandKind {
   kPasses,
   kInspect,
   kVerify,
+  kCheck,
   kCalibrate,
   kQuantize,
   kTune,
@@ -36,7 +37,7 @@ struct CommandLine : Request {
   CommandKind kind = CommandKind::kStudio;
 
   std::string model;     // the file to work on: a model, or a database for kStudio
-  std::string other;     // kVerify: the second model; kImport: the database to take from
+  std::string other;     // kVerify, kCheck: the second model; kImport: the database to take from
   std::string database;  // --db; empty: the default one
   std::string output;    // -o
   bool json = false;
@@ -48,6 +49,7 @@ struct CommandLine : Request {
   std::int64_t keep_jobs = -1;     // kPrune
   std::int64_t keep_mb = -1;       // kPrune
   std::string shell;               // kCompletion
+  std::string junit, markdown;     // kCheck: files to write; empty: none
 
   std::string worker;      // --worker
   std::string screenshot;  // kStudio

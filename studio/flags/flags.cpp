@@ -53,6 +53,8 @@ const char* groupOf(FlagSet set) {
     case FlagSet::kJudgedPrecision:
     case FlagSet::kSearch:
     case FlagSet::kExport:
+    case FlagSet::kTarget:
+    case FlagSet::kGate:
       return "";
   }
   return "";

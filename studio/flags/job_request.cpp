@@ -14,6 +14,8 @@ ExportForm exportForm(const CommandLine& line) {
     throw Error(ExitCode::kUsage,
                 "--prepared writes a file beside a compiled export; give -o FILE, and no --form portable.");
   }
+  if (!line.only_ops_path.empty() && line.output.empty())
+    throw Error(ExitCode::kUsage, "--only-ops says which operators an export may have; give -o FILE.");
   return line.form;
 }
 
@@ -21,6 +23,7 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
   JobRequest request(line);
   request.command = command;
   if (!line.data.preprocess_path.empty()) request.data.preprocess = readPreprocessText(line.data.preprocess_path);
+  if (!line.only_ops_path.empty()) request.only_ops = readOnlyOps(line.only_ops_path);
   if (!line.recipe.empty()) request.optimize.quantization_recipe = readRecipeText(line.recipe, line.weights);
   if (line.recipe.empty() && (line.weights.bits != 8 || line.weights.group >= 0)) {
     throw Error(ExitCode::kUsage, "--bits and --group say how weights are kept with --recipe weight-only; add that.");

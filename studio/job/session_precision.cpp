@@ -9,6 +9,7 @@
 #include <limits>
 #include <sstream>
 
+#include "core/file/operator_table.h"
 #include "core/record/records_json.h"
 #include "studio/job/session_request.h"
 
@@ -19,6 +20,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxTextBytes = std::size_t{128} << 20;
 constexpr std::size_t kMaxPreprocessBytes = std::size_t{1} << 20;
+constexpr std::size_t kMaxOperatorBytes = std::size_t{4} << 20;
 
 std::string readText(const std::string& path, const char* flag, std::size_t most) {
   std::ifstream file(path, std::ios::binary);
@@ -175,5 +177,9 @@ std::string readRecipeText(const std::string& path, const WeightForm& form) {
 }
 
 std::string readPreprocessText(const std::string& path) { return readText(path, "--preprocess", kMaxPreprocessBytes); }
+
+std::vector<std::string> readOnlyOps(const std::string& path) {
+  return parseOperatorList(readText(path, "--only-ops", kMaxOperatorBytes), path);
+}
 
 }  // namespace ipex_studio

@@ -58,4 +58,7 @@ std::string readRecipeText(const std::string& path, const WeightForm& form = {})
 // Text of a preprocessing file. Throws Error(kUsage).
 std::string readPreprocessText(const std::string& path);
 
+// Operators of a file of --only-ops, sorted. Throws Error(kUsage).
+std::vector<std::string> readOnlyOps(const std::string& path);
+
 }  // namespace ipex_studio

@@ -249,7 +249,27 @@ TEST(PtFile, RefusesCodeThatWouldExhaustTheParsersStack) {
   net.code = netCode() + std::string("    t = ") + std::string(5000, '(') + "\n";
   EXPECT_THAT(refusalOf(net.bytes()), HasSubstr("nests brackets deeper than 300 levels"));
   net.code = netCode() + std::string("    t = ") + std::string(5000, '-') + "1\n";
-  EXPECT_THAT(refusalOf(net.bytes()), HasSubstr("chains more than 300 signs"));
+  EXPECT_THAT(refusalOf(net.bytes()), HasSubstr("chains more than 1000 operators"));
+  const auto repeated = [](const std::string& text, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += text;
+    return all;
+  };
+  const auto refusalOfLine = [&](const std::string& line) {
+    net.code = netCode() + std::string("    ") + line + "\n";
+    return refusalOf(net.bytes());
+  };
+  for (const char* link : {"not ", "x if True else ", "2 ** ", "1 + ", "True and ", "1 < ", "1 + \\\n ", "x is "}) {
+    EXPECT_THAT(refusalOfLine("t = " + repeated(link, 1001) + "x"), HasSubstr("chains more than 1000")) << link;
+    EXPECT_EQ(refusalOfLine("t = " + repeated(link, 400) + "x"), "accepted") << link;
+  }
+  for (const char* link : {".T", "[0]", "()", " . T", ".#\n T"}) {
+    EXPECT_THAT(refusalOfLine("t = torch.relu(x" + repeated(link, 1001) + ")"), HasSubstr("chains more than 1000"))
+        << link;
+  }
+  EXPECT_THAT(refusalOfLine("if x:\n      pass\n" + repeated("    elif x:\n      pass\n", 301)),
+              HasSubstr("chains more than 300 branches"));
+  EXPECT_EQ(refusalOfLine("t = [" + repeated("-1.5e-05, ", 5000) + "]"), "accepted");
 }
 
 TEST(PtFile, RefusesWhatIsNoModule) {

@@ -1,4 +1,5 @@
 // The commands end to end: their output, their files, their exit codes, their speed.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -154,6 +155,48 @@ TEST(Run, PortableFilesBelowFp32HoldStockOperators) {
   };
   written("bf16", {"run", model, "--precision", "bf16", "--force-precision", "--iterations", "5", "--warmup", "0"});
   written("int8", {"quantize", model, "--data", data});
+}
+
+TEST(Run, ExportsFitATarget) {
+  const Sandpit pit;
+  const std::string model = modelFile("small.pt"), out = pit.path("fast.pt"), list = pit.path("ops.txt");
+  const auto run = [&](const std::vector<std::string>& only, const char* form) {
+    std::ofstream(list) << "# a target\n" << fmt::format("{}\n", fmt::join(only, "\n"));
+    return pit.run({"run", model, "--threads", "1", "--iterations", "2", "--warmup", "0", "--tune", "off", "--form",
+                    form, "-o", out, "--only-ops", list});
+  };
+  const auto outside = [&](const std::string& file) {
+    const Outcome inspected = pit.run({"inspect", file, "--json", "--only-ops", list});
+    EXPECT_EQ(inspected.code, 0) << inspected.err;
+    std::string texts;
+    const json report = json::parse(inspected.out);
+    for (const json& finding : report["findings"]) {
+      if (finding["kind"] == "outside-target") texts += finding["text"].get<std::string>() + "\n";
+    }
+    return texts;
+  };
+  const Outcome none = run({"aten::cos"}, "portable");
+  EXPECT_EQ(none.code, 5) << none.err;
+  EXPECT_THAT(none.err, HasSubstr("--only-ops: the target lacks aten::"));
+  EXPECT_FALSE(fs::exists(out));
+  EXPECT_THAT(outside(model), HasSubstr(", which the target's list lacks.\n"));
+  const Outcome compiled = run({"aten::cos"}, "compiled");
+  EXPECT_EQ(compiled.code, 5) << compiled.err;
+  EXPECT_THAT(compiled.err, HasSubstr("use --form portable"));
+
+  // All that the plain portable form has, but for convolutions under their general name.
+  const Outcome plain = pit.run({"run", model, "--threads", "1", "--iterations", "2", "--warmup", "0", "--tune", "off",
+                                 "--form", "portable", "-o", out});
+  ASSERT_EQ(plain.code, 0) << plain.err;
+  std::vector<std::string> only = {"aten::conv2d"};
+  const json report = json::parse(pit.run({"inspect", out, "--json"}).out);
+  for (const auto& [name, count] : report["operators"].items()) {
+    if (name != "aten::convolution") only.push_back(name);
+  }
+  const Outcome fitted = run(only, "portable");
+  ASSERT_EQ(fitted.code, 0) << fitted.err;
+  EXPECT_EQ(outside(out), "");
+  EXPECT_EQ(pit.run({"verify", model, out}).code, 0);
 }
 
 // A precision that this CPU lacks is refused even beside one that it has.

@@ -69,12 +69,16 @@ TEST(Flags, JobsGetWhatFollowsFromFlags) {
   EXPECT_THROW(jobRequest(parsed("run m.pt --bits 4"), "run"), Error);
   EXPECT_THROW(jobRequest(parsed("run m.pt --equalize --recipe dynamic"), "run"), Error);
   EXPECT_THROW(exportForm(parsed("run m.pt --prepared")), Error);
+  EXPECT_THROW(exportForm(parsed("run m.pt --only-ops ops.txt")), Error);
+  EXPECT_THROW(jobRequest(parsed("run m.pt -o x --only-ops /nonexistent"), "run"), Error);
 }
 
 TEST(Flags, CommandsTakeTheirSets) {
   for (const char* command : {"calibrate", "tune"})
     EXPECT_THROW(parsed(std::string(command) + " m.pt -o x"), CLI::RequiredError) << command << " needs data";
   EXPECT_THROW(parsed("bench m.pt --form portable"), CLI::ParseError);
+  EXPECT_EQ(parsed("inspect m.pt --only-ops ops.txt").only_ops_path, "ops.txt");
+  EXPECT_THROW(parsed("bench m.pt --only-ops ops.txt"), CLI::ParseError);
   EXPECT_THROW(parsed("run m.pt --hint latency --threads 2"), CLI::ExcludesError);
   EXPECT_EQ(parsed("tune m.pt -o x --data d --precision auto").optimize.precision, Precision::kFp32);
   EXPECT_EQ(parsed("verify m.pt n.pt --precision bf16").optimize.precision, Precision::kBf16);

@@ -1,0 +1,30 @@
+// What operators can reach, by name: the reviewed list core/file/operators.txt.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ipex_studio {
+
+// What files that call an operator can do with it.
+struct OperatorRisk {
+  std::string kind;        // of the finding; empty: nothing beyond computing on its arguments
+  std::string sentence;    // "Calls {}: writes any file it names."; {} stands for the operator
+  bool dangerous = false;  // as in Finding
+};
+
+// Returns nullptr for an operator that the list lacks. `name`: "aten::relu", without overload. Thread-safe.
+const OperatorRisk* operatorRisk(const std::string& name);
+
+// True for namespaces of PyTorch itself ("aten"); operators of others need a library. Thread-safe.
+bool isStockNamespace(const std::string& name);
+
+// True if the list names the class of C++ ("quantized::LinearPackedParamsBase"). Thread-safe.
+bool isListedClass(const std::string& name);
+
+// Reads operators, one a line ("aten::relu"); '#' begins a comment, an overload (".Tensor") is dropped. `path` begins
+// complaints. Throws Error(kUsage) for a line that is no operator, for a list without any, and beyond 100,000.
+std::vector<std::string> parseOperatorList(std::string_view text, const std::string& path);
+
+}  // namespace ipex_studio

@@ -1,0 +1,87 @@
+// Rounds, the rule for a verdict, and its confirmation in new processes.
+#include "studio/job/speed_check.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace ipex_studio {
+namespace {
+
+constexpr int kFirstLook = 9, kBetweenLooks = 3, kMaxCheckRounds = 120;
+// Share of the time that is left which the first processes may take, so that others can confirm them.
+constexpr double kFirstShare = 0.5;
+constexpr int kMaxRestarts = 2;
+
+double lowerQuartile(std::vector<std::int64_t> samples) {
+  std::sort(samples.begin(), samples.end());
+  return static_cast<double>(percentile(samples, 25));
+}
+
+// The median of the ratios of two sides, and its 95 % interval.
+Interval medianOfRatios(const std::vector<RoundTimes>& rounds, CheckSide a, CheckSide b) {
+  std::vector<double> ratios;
+  for (const RoundTimes& round : rounds)
+    ratios.push_back(round[static_cast<std::size_t>(a)] / std::max(1.0, round[static_cast<std::size_t>(b)]));
+  std::sort(ratios.begin(), ratios.end());
+  const auto count = static_cast<double>(ratios.size());
+  const auto outside =
+      static_cast<std::size_t>(std::max(0.0, std::floor(count / 2 - 0.98 * std::sqrt(count))));  // 2.5 % per side
+  return {ratios[ratios.size() / 2], ratios[outside], ratios[ratios.size() - 1 - outside]};
+}
+
+// One set of processes, until its verdict is clear or `least_left_s` is left.
+RoundsVerdict takeRounds(RoundSource& source, double allowed, double least_left_s) {
+  std::vector<RoundTimes> rounds;
+  std::array<CheckSide, 3> order = {CheckSide::kOld, CheckSide::kNew, CheckSide::kControl};
+  RoundsVerdict verdict;
+  for (int round = 0; verdict.open; ++round) {
+    rounds.emplace_back();
+    for (const CheckSide side : order) {
+      rounds.back()[static_cast<std::size_t>(side)] = lowerQuartile(source.take(side, round));
+    }
+    // Every order comes up, so that no side profits from its place in a round.
+    std::next_permutation(order.begin(), order.end());
+    const bool last = round + 1 >= kMaxCheckRounds || source.secondsLeft() < least_left_s;
+    if (!last && (round + 1 < kFirstLook || (round + 1 - kFirstLook) % kBetweenLooks != 0)) continue;
+    verdict = judgeRounds(rounds, allowed, last);
+    verdict.check.rounds = round + 1;
+  }
+  return verdict;
+}
+
+}  // namespace
+
+RoundsVerdict judgeRounds(const std::vector<RoundTimes>& rounds, double allowed, bool last) {
+  const Interval to_old = medianOfRatios(rounds, CheckSide::kNew, CheckSide::kOld);
+  const Interval to_control = medianOfRatios(rounds, CheckSide::kNew, CheckSide::kControl);
+  RoundsVerdict verdict;
+  SpeedCheck& check = verdict.check;
+  check.control = medianOfRatios(rounds, CheckSide::kControl, CheckSide::kOld);
+  // The process of the old model that makes the new one look better.
+  check.ratio = to_old.value < to_control.value ? to_old : to_control;
+  const double low = std::min(to_old.low, to_control.low), high = std::min(to_old.high, to_control.high);
+  check.noisy = std::abs(check.control.value - 1) > allowed && (check.control.low > 1 || check.control.high < 1);
+  const bool over = check.ratio.value > 1 + allowed;
+  check.slower = over && low > 1;
+  const bool surely_slower = over && low > 1 + allowed / 2, surely_not = high < 1 + allowed;
+  verdict.open = !last && !surely_slower && !surely_not;
+  return verdict;
+}
+
+SpeedCheck checkSpeed(RoundSource& source, double allowed) {
+  SpeedCheck check = takeRounds(source, allowed, source.secondsLeft() * kFirstShare).check;
+  for (int restart = 0; restart < kMaxRestarts && (check.slower || check.noisy); ++restart) {
+    const double left_s = source.secondsLeft();
+    if (left_s <= 0) break;
+    source.restart();
+    const bool was_slower = check.slower;
+    check = takeRounds(source, allowed, restart + 1 < kMaxRestarts ? left_s * kFirstShare : 0).check;
+    if (was_slower && check.slower) return check;
+    if (!check.slower && !check.noisy) return check;
+  }
+  check.slower = false;  // nothing confirmed it
+  return check;
+}
+
+}  // namespace ipex_studio
