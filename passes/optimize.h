@@ -65,7 +65,7 @@ OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options,
 // Gives the nodes of a region back to the interpreter where that computes them in clearly less time: as the tuning
 // record remembers, else as measured by turns on `example`, for a share of the time that tuning takes. Regions choose
 // their kernels before they are measured. Reports one pass, with remarks. Does nothing without tuning. To be called
-// before the module first runs; a model whose attributes change is left as it is. Throws c10::Error.
+// before the module first runs, whose attributes stay as they are. Throws c10::Error.
 void eliminateSlowRegions(OptimizedModel& model, const Inputs& example, const OptimizeOptions& options,
                           Observer& observer);
 

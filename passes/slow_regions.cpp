@@ -19,6 +19,7 @@
 #include "core/graph/pipeline.h"
 #include "core/graph/reasons.h"
 #include "core/lower/region_object.h"
+#include "core/model/module_state.h"
 #include "core/model/node_runner.h"
 #include "core/model/region_trial.h"
 #include "passes/optimize.h"
@@ -60,12 +61,12 @@ std::vector<RegionCall> regionCalls(Graph& graph, std::size_t regions) {
   return calls;
 }
 
-// True if a run leaves something behind for the next one, or may, or says something to the user.
-bool keepsState(Graph& graph) {
-  const c10::ClassTypePtr region = regionType();
+// True if a run says something to the user, or writes to an object that is no module.
+bool actsOutside(Graph& graph) {
+  static const c10::Symbol kWarn = c10::Symbol::fromQualString("aten::warn");
   for (const Node* node : allNodes(graph)) {
-    if (node->kind() == c10::prim::SetAttr || node->kind() == c10::prim::Print) return true;
-    if (node->kind() == c10::prim::GetAttr && node->output()->type() != region) return true;
+    if (node->kind() == c10::prim::Print || node->kind() == kWarn) return true;
+    if (node->kind() == c10::prim::SetAttr && !node->input(0)->type()->is_module()) return true;
   }
   return false;
 }
@@ -121,7 +122,7 @@ class RegionJudge {
       own.verdict = knownVerdict(model_.tuning, own.name);
       own.open = !own.verdict && packedBytes(*code) <= kMaxPackedBytes;
     }
-    if (anyOpen() && !keepsState(graph_)) tryRegions();
+    if (anyOpen() && !actsOutside(graph_)) tryRegions();
   }
 
   const std::vector<RegionCall>& calls() const { return calls_; }
@@ -162,6 +163,7 @@ class RegionJudge {
     });
     runner_ = &runner;
     const torch::NoGradGuard no_grad;
+    const ModuleState state(model_.module);
     Inputs own;  // the model may write to its inputs
     for (const IValue& input : example_) own.push_back(copyValue(input));
     try {
@@ -173,6 +175,7 @@ class RegionJudge {
       // A node cannot run on its own, and the regions behind it stay; or the model fails, as its first run will say.
     }
     runner_ = nullptr;
+    state.restore();
   }
 
   void tryRegion(std::size_t region, const NodeRunner* runner) {

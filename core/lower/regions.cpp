@@ -33,6 +33,13 @@ bool computes(const PlacedNode& placed) {
                      [](const LoweredOp& op) { return !isView(op.spec.kind); });
 }
 
+// True for an expansion: in a plan its result, where it leaves the region, is written out.
+bool expands(const PlacedNode& placed) {
+  if (computes(placed) || placed.ops.ops.empty() || placed.ops.ops.back().spec.kind != OpKind::kExpand) return false;
+  const auto from = knownSizes(placed.node->input(0)), to = knownSizes(placed.node->output(0));
+  return from && to && c10::multiply_integers(*to) >= 2 * c10::multiply_integers(*from);
+}
+
 // Builds the regions of one block and appends them to those found before.
 class RegionBuilder {
  public:
@@ -60,6 +67,7 @@ class RegionBuilder {
       }
     }
     findCarriers();
+    if (leaveExpansions(levels)) findCarriers();
     for (const auto& [number, level] : levels) schedule(level);
     destroyReplaced();
     remarks();
@@ -82,11 +90,37 @@ class RegionBuilder {
     return place ? roles_[*place] : Role::kOutside;
   }
 
+  // Leaves expansions that nothing but the interpreter reads to it, where they are views, and the views that only they
+  // read. True if there was one.
+  bool leaveExpansions(std::map<int, Level>& levels) {
+    std::unordered_set<const Node*> left;
+    for (std::size_t place = roles_.size(); place-- > 0;) {
+      const PlacedNode& placed = levels_.nodes()[place];
+      if (roles_[place] != Role::kInside || computes(placed) || placed.node->outputs().size() != 1) continue;
+      const auto& uses = placed.node->output()->uses();
+      const auto all = [&](const auto& holds) { return std::all_of(uses.begin(), uses.end(), holds); };
+      const bool leaves = expands(placed)
+                              ? all([&](const auto& use) { return roleOf(use.user) == Role::kOutside; })
+                              : !uses.empty() && all([&](const auto& use) { return left.count(use.user) != 0; });
+      if (!leaves) continue;
+      left.insert(placed.node);
+      roles_[place] = Role::kOutside;
+      Level& level = levels.at(placed.level);
+      level.lowered.erase(std::find(level.lowered.begin(), level.lowered.end(), place));
+      level.outside.insert(std::upper_bound(level.outside.begin(), level.outside.end(), place), place);
+      result_.remarks.push_back({"lower-to-plan", RemarkKind::kMissed, reasons::kNotProfitable,
+                                 "Only the interpreter reads this view, which a plan would write out.",
+                                 origins_.of(placed.node)});
+    }
+    return !left.empty();
+  }
+
   // Finds transparent nodes that the interpreter will not need, backwards, since the readers of a node come behind it.
   void findCarriers() {
     for (std::size_t place = roles_.size(); place-- > 0;) {
       const PlacedNode& placed = levels_.nodes()[place];
       if (!placed.transparent) continue;
+      roles_[place] = Role::kOutside;
       const auto carried = [&](const Value* output) {
         return std::all_of(output->uses().begin(), output->uses().end(),
                            [&](const auto& use) { return roleOf(use.user) != Role::kOutside; });
