@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "core/record/warning_reasons.h"
 #include "core/runtime/machine_facts.h"
 
 namespace ipex_studio {
@@ -41,6 +42,13 @@ void adviseOnAccuracy(const JobIndex& index, std::vector<Advice>* advice) {
                                            : displayText(accuracy.text, 200);
   advice->push_back(
       {Advice::Tone::kWarning, "Results differ from the original: " + text, "Show log", {}, "log", {}, "", ""});
+}
+
+void adviseOnPasses(const JobRecord& job, std::vector<Advice>* advice) {
+  for (const Remark& remark : job.remarks) {
+    if (remark.reason != kLeftOutReason) continue;
+    advice->push_back({Advice::Tone::kWarning, displayText(remark.text, 200), "Show", {}, "remarks", {}, "", ""});
+  }
 }
 
 // Warns if other work ran meanwhile, which makes all figures less certain.
@@ -242,7 +250,8 @@ struct Declines {
 void adviseOnDeclines(const JobRecord& job, std::vector<Advice>* advice) {
   std::map<std::pair<std::string, std::string>, Declines> groups;
   for (const Remark& remark : job.remarks) {
-    if (remark.kind != RemarkKind::kMissed || remark.reason == "decided-by-hand") continue;
+    if (remark.kind != RemarkKind::kMissed || remark.reason == "decided-by-hand" || remark.reason == kLeftOutReason)
+      continue;
     Declines& group = groups[{remark.pass, remark.reason}];
     if (group.count++ == 0) group.first = &remark;
   }
@@ -304,6 +313,7 @@ void adviseOnUnattributed(const JobIndex& index, std::vector<Advice>* advice) {
 std::vector<Advice> makeAdvice(const JobRecord& job, const JobIndex& index) {
   std::vector<Advice> advice;
   adviseOnAccuracy(index, &advice);
+  adviseOnPasses(job, &advice);
   adviseOnNoise(index, &advice);
   adviseOnInterpreter(index, &advice);
   adviseOnConversions(index, &advice);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/model/verify.h"
+#include "core/record/warning_reasons.h"
 #include "passes/optimize.h"
 
 namespace ipex_studio::testing {
@@ -34,9 +35,14 @@ inline IValue call(Module& module, const Inputs& inputs) {
   return module.forward(inputs);
 }
 
+// Fails the test where a pass was left out, since results are right then, too.
+struct WholePipeline : Observer {
+  void onRemark(const Remark& remark) override { EXPECT_NE(remark.reason, kLeftOutReason) << remark.text; }
+};
+
 inline OptimizedModel optimized(const Module& module, const Inputs& example, const OptimizeOptions& options = {}) {
-  Observer silent;
-  return optimizeModel(module, example, options, silent);
+  WholePipeline observer;
+  return optimizeModel(module, example, options, observer);
 }
 
 // Returns the sentence about the difference; empty if there is none.
