@@ -12,6 +12,7 @@
 #include "core/graph/fused_op.h"
 #include "core/graph/reasons.h"
 #include "core/graph/value_uses.h"
+#include "core/lower/read_strides.h"
 #include "core/lower/region_levels.h"
 #include "core/lower/region_object.h"
 #include "core/lower/region_spec.h"
@@ -26,35 +27,21 @@ using torch::jit::Value;
 
 namespace {
 
-bool computes(const PlacedNode& placed) {
-  return std::any_of(placed.ops.ops.begin(), placed.ops.ops.end(),
-                     [](const LoweredOp& op) { return !isView(op.spec.kind); });
-}
-
 // Builds the regions of one block and appends them to those found before.
 class RegionBuilder {
  public:
-  RegionBuilder(Graph& graph, Block& block, const NodeSet& effects, OriginTable& origins, RegionResult& result)
-      : graph_(graph), block_(block), origins_(origins), levels_(block, effects), result_(result) {}
+  RegionBuilder(Graph& graph, Block& block, const NodeSet& effects, const NodeSet& strided, OriginTable& origins,
+                int min_ops, RegionResult& result)
+      : graph_(graph), block_(block), origins_(origins), levels_(block, effects, strided, min_ops), result_(result) {}
 
-  void build(int min_ops) {
+  void build() {
     std::map<int, Level> levels;
     const auto& nodes = levels_.nodes();
+    roles_.assign(nodes.size(), Role::kOutside);
     for (std::size_t place = 0; place < nodes.size(); ++place) {
       Level& level = levels[nodes[place].level];
       (nodes[place].lowered ? level.lowered : level.outside).push_back(place);
-    }
-    roles_.assign(nodes.size(), Role::kOutside);
-    for (auto& [number, level] : levels) {
-      const auto ops = std::count_if(level.lowered.begin(), level.lowered.end(),
-                                     [&](std::size_t place) { return computes(nodes[place]); });
-      if (ops >= min_ops) {
-        for (const std::size_t place : level.lowered) roles_[place] = Role::kInside;
-      } else {
-        level.outside.insert(level.outside.end(), level.lowered.begin(), level.lowered.end());
-        std::sort(level.outside.begin(), level.outside.end());
-        level.lowered.clear();
-      }
+      if (nodes[place].lowered) roles_[place] = Role::kInside;
     }
     findCarriers();
     for (const auto& [number, level] : levels) schedule(level);
@@ -237,15 +224,15 @@ bool mayCompute(Block& block) {
 
 RegionResult buildRegions(Graph& graph, OriginTable& origins, int min_ops) {
   RegionResult result;
-  const NodeSet effects = nodesWithEffects(graph);
+  const NodeSet effects = nodesWithEffects(graph), strided = nodesWithReadStrides(graph);
   std::size_t branches = 0;
   for (Block* branch : branchesOf(graph)) {
     if (branches == kMaxBranches) break;
     if (!mayCompute(*branch)) continue;
     ++branches;
-    RegionBuilder(graph, *branch, effects, origins, result).build(min_ops);
+    RegionBuilder(graph, *branch, effects, strided, origins, min_ops, result).build();
   }
-  RegionBuilder(graph, *graph.block(), effects, origins, result).build(min_ops);
+  RegionBuilder(graph, *graph.block(), effects, strided, origins, min_ops, result).build();
   return result;
 }
 

@@ -26,6 +26,7 @@
 #include "core/graph/graph_heap.h"
 #include "core/graph/pipeline.h"
 #include "core/graph/value_uses.h"
+#include "core/lower/read_strides.h"
 #include "core/lower/region_levels.h"
 #include "core/lower/region_spec.h"
 #include "core/lower/regions.h"
@@ -334,11 +335,12 @@ void makeAndDestroy(Table& table, int size, const Graph& graph, std::size_t made
 }
 
 void planAlone(Table& table, int size, Graph& graph, const OriginTable& origins) {
-  NodeSet effects;
+  NodeSet effects, strided;
   timed(table, "libtorch: alias analysis before regions", size, [&] { effects = nodesWithEffects(graph); });
+  timed(table, "ours: strides that are read", size, [&] { strided = nodesWithReadStrides(graph); });
   std::unique_ptr<RegionLevels> levels;
   timed(table, "ours: levels and lowering", size,
-        [&] { levels = std::make_unique<RegionLevels>(*graph.block(), effects); });
+        [&] { levels = std::make_unique<RegionLevels>(*graph.block(), effects, strided, 1); });
   std::vector<const PlacedNode*> nodes;
   for (const PlacedNode& placed : levels->nodes()) {
     if (placed.lowered) nodes.push_back(&placed);
