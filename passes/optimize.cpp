@@ -19,6 +19,7 @@
 #include "core/record/warning_reasons.h"
 #include "core/runtime/machine_facts.h"
 #include "core/torch/torch_error.h"
+#include "passes/original_code.h"
 #include "passes/pipeline.h"
 
 namespace ipex_studio {
@@ -87,6 +88,8 @@ void lowerToPlan(OriginTable& origins, int index, const OptimizeOptions& options
   for (std::size_t r = 0; r < regions.attributes.size(); ++r) {
     const auto& [name, object] = regions.attributes[r];
     result.module.register_attribute(name, object.type(), object);
+    if (options.calibrate) continue;  // observed once and thrown away
+    if (const auto code = writeOriginalCode(regions.code[r])) setOriginalCode(object, code->text, code->tensors);
   }
   record.elapsed_ns = nowNs() - begin;
   record.hash_after = fault.empty() ? graphHash(*graph) : record.hash_before;

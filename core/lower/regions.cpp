@@ -13,6 +13,7 @@
 #include "core/graph/reasons.h"
 #include "core/graph/value_uses.h"
 #include "core/lower/read_strides.h"
+#include "core/lower/region_code.h"
 #include "core/lower/region_levels.h"
 #include "core/lower/region_object.h"
 #include "core/lower/region_spec.h"
@@ -125,7 +126,9 @@ class RegionBuilder {
       }
     }
     const std::vector<OriginId> ids = origins_.of(replaced);
-    insertNode(makeRegionSpec(nodes, outputs, origins_), outputs, ids);
+    const RegionSpec spec = makeRegionSpec(nodes, outputs, origins_);
+    result_.code.push_back(copyRegionCode(nodes, spec, outputs, replaced_));
+    insertNode(spec, outputs, ids);
     result_.nodes_inside += static_cast<int>(nodes.size());
     result_.remarks.push_back({"lower-to-plan", RemarkKind::kApplied, reasons::kApplied,
                                fmt::format("{} nodes became region {}.", nodes.size(), result_.attributes.size() - 1),

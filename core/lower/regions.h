@@ -1,6 +1,7 @@
 // Regions: maximal static parts of a graph, each replaced by one node on a TorchBind object.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,9 +12,19 @@
 
 namespace ipex_studio {
 
+// The code that a region replaces, as a graph of its own. It runs where no plan can take the inputs.
+struct RegionCode {
+  // Takes the region's tensors and then its integers, in their order, and returns its results. Constants are nodes.
+  // Null: a node reads a value that the region does not get.
+  std::shared_ptr<torch::jit::Graph> graph;
+  // The tensor of the graph, as at::TensorImpl, that each constant of the region was made from.
+  std::vector<const void*> constant_sources;
+};
+
 struct RegionResult {
   // Attribute name and object, to be registered on the module: constants of class type cannot be saved in a graph.
   std::vector<std::pair<std::string, torch::jit::IValue>> attributes;
+  std::vector<RegionCode> code;  // of each region
   int nodes_inside = 0;          // of the graph before, without constants
   int nodes_total = 0;
   std::vector<Remark> remarks;  // nodes that stayed outside, with the reason; nodes that went inside
