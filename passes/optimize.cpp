@@ -4,19 +4,23 @@
 #include <torch/csrc/jit/passes/shape_analysis.h>
 
 #include <algorithm>
+#include <new>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/freed_memory.h"
 #include "core/graph/fused_op.h"
+#include "core/graph/graph_fault.h"
 #include "core/graph/graph_heap.h"
 #include "core/graph/pipeline.h"
 #include "core/lower/region_object.h"
 #include "core/lower/regions.h"
 #include "core/model/module_state.h"
 #include "core/quantization/quantizable_ops.h"
+#include "core/record/warning_reasons.h"
 #include "core/runtime/machine_facts.h"
 #include "core/torch/torch_error.h"
+#include "passes/original_code.h"
 #include "passes/pipeline.h"
 #include "passes/slow_regions.h"
 
@@ -44,10 +48,25 @@ void recordShapesOrSay(torch::jit::Module& module, const Inputs& example, std::v
   }
 }
 
-// The last pass: it needs the module, since a region's object becomes an attribute of it.
-void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, const OptimizeOptions& options,
-                 Observer& observer, OptimizedModel& result) {
-  const auto graph = module.get_method("forward").graph();
+// Builds the regions of the graph. Returns what broke it, as a clause; empty: the graph is sound.
+std::string buildSoundRegions(torch::jit::Graph& graph, OriginTable& origins, const LeftOut& left_out,
+                              RegionResult* regions) {
+  try {
+    *regions = buildRegions(graph, origins, left_out);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    return fmt::format("it failed: {}", shortMessage(error));
+  }
+  const std::string fault = graphFault(graph);
+  return fault.empty() ? fault : fmt::format("it broke the graph: {}", fault);
+}
+
+// The last pass: it needs the module, since a region's object becomes an attribute of it. If it breaks the graph, the
+// module becomes a copy of `result.rewritten`.
+void lowerToPlan(OriginTable& origins, int index, const OptimizeOptions& options, Observer& observer,
+                 OptimizedModel& result) {
+  auto graph = result.module.get_method("forward").graph();
   PassRecord record;
   record.index = index;
   record.name = kLowerToPlanName;
@@ -62,13 +81,27 @@ void lowerToPlan(torch::jit::Module& module, OriginTable& origins, int index, co
     const auto& names = options.disabled_passes;
     return std::find(names.begin(), names.end(), rewriteName(kLowerToPlanName, origins.of(node))) != names.end();
   };
-  RegionResult regions = buildRegions(*graph, options.calibrate ? numbers : origins,
-                                      options.disabled_passes.empty() ? LeftOut() : LeftOut(left_out));
+  RegionResult regions;
+  const std::string fault =
+      buildSoundRegions(*graph, options.calibrate ? numbers : origins,
+                        options.disabled_passes.empty() ? LeftOut() : LeftOut(left_out), &regions);
+  if (!fault.empty()) {
+    const std::string text = fmt::format("Pass {} was left out: {}.", kLowerToPlanName, fault);
+    if (options.calibrate) throw Error(ExitCode::kFailure, text);
+    regions = {};
+    regions.remarks.push_back({kLowerToPlanName, RemarkKind::kMissed, kLeftOutReason, text, {}});
+    result.module = copyModule(result.rewritten.clone(/*inplace=*/true));
+    graph = result.module.get_method("forward").graph();
+  }
   if (options.calibrate) regions.remarks.clear();
-  for (const auto& [name, object] : regions.attributes) module.register_attribute(name, object.type(), object);
-  if (options.verify_passes) graph->lint();
+  for (std::size_t r = 0; r < regions.attributes.size(); ++r) {
+    const auto& [name, object] = regions.attributes[r];
+    result.module.register_attribute(name, object.type(), object);
+    if (options.calibrate) continue;  // observed once and thrown away
+    if (const auto code = writeOriginalCode(regions.code[r])) setOriginalCode(object, code->text, code->tensors);
+  }
   record.elapsed_ns = nowNs() - begin;
-  record.hash_after = graphHash(*graph);
+  record.hash_after = fault.empty() ? graphHash(*graph) : record.hash_before;
   record.changed = !regions.attributes.empty();
   record.rewrites = static_cast<std::int32_t>(regions.attributes.size());
   record.missed = std::max(0, static_cast<std::int32_t>(regions.remarks.size()) - record.rewrites);
@@ -120,7 +153,7 @@ void rewriteModel(FrozenModel frozen, const OptimizeOptions& options, Observer& 
   }
   torch::jit::EraseShapeInformation(result.rewritten.get_method("forward").graph());
   if (options.plan_regions && !isDisabled(options, kLowerToPlanName)) {
-    lowerToPlan(result.module, origins, static_cast<int>(defaultPasses().size()) + 1, options, observer, result);
+    lowerToPlan(origins, static_cast<int>(defaultPasses().size()) + 1, options, observer, result);
   }
 }
 

@@ -1,15 +1,21 @@
-// The pipeline: gate, time, hash, lint, dump and report around every pass, in one place.
+// The pipeline: gate, time, hash, check, dump and report around every pass, in one place.
 #include "core/graph/pipeline.h"
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <new>
 
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "core/graph/graph_copy.h"
+#include "core/graph/graph_fault.h"
 #include "core/graph/replay_text.h"
+#include "core/record/warning_reasons.h"
+#include "core/torch/torch_error.h"
 
 namespace ipex_studio {
 
@@ -64,85 +70,137 @@ class Before {
   std::shared_ptr<Graph> graph_;
 };
 
-Error failed(const Pass& pass, const std::exception& error, const Before& before) {
-  // libtorch's messages carry a stack trace after the first line.
-  const std::string message = error.what();
-  return Error(ExitCode::kFailure, fmt::format("Pass {} failed: {}.{} Use --disable {} to go on without it.", pass.name,
-                                               message.substr(0, message.find('\n')), before.write(), pass.name));
-}
+// What a pass did wrong, as a clause, for each pass that was left out, by index.
+using LeftOut = std::map<int, std::string>;
 
-bool runOne(const Pass& pass, Graph& graph, PassContext& context, const Before& before) {
-  try {
-    return pass.run(graph, context);
-  } catch (const Error& error) {
-    if (error.code() == ExitCode::kUsage) throw;  // the request is wrong, not the pass
-    throw failed(pass, error, before);
-  } catch (const std::exception& error) {
-    throw failed(pass, error, before);
-  }
-}
+// One way through the passes. The reports of those that earlier ways went through are not sent again.
+class PassRun {
+ public:
+  PassRun(Graph& graph, OriginTable& origins, const OptimizeOptions& options, Observer& observer, int reported)
+      : graph_(graph),
+        origins_(origins),
+        options_(options),
+        observer_(observer),
+        reported_(reported),
+        rewriter_(graph, origins, options.rewrite_limit),
+        graph_index_(graph) {}
 
-void verifyAfter(const Pass& pass, Graph& graph, bool changed, const PassRecord& record, const Before& before) {
-  std::string wrong;
-  if (changed != (record.hash_before != record.hash_after)) {
-    wrong = fmt::format("pass {} said changed={} but the graph's hash says otherwise.", pass.name, changed);
-  } else if (changed) {
+  // Returns false, with the clause in `fault`, if the pass threw or left a broken graph.
+  bool run(const Pass& pass, int index, std::string* fault) {
+    rewriter_.beginPass();
+    PassContext context(graph_, rewriter_, options_, graph_index_);
+    const std::int64_t rewrites = rewriter_.rewrites();
+    PassRecord record = recordOf(pass, index);
+    const Before before(pass, index, graph_, options_);
+    const auto begin = std::chrono::steady_clock::now();
+    bool changed = false;
     try {
-      graph.lint();
+      changed = concerns(pass, graph_index_) && pass.run(graph_, context);
+    } catch (const Error& error) {
+      if (error.code() == ExitCode::kUsage) throw;  // the request is wrong, not the pass
+      *fault = fmt::format("it failed: {}.", shortMessage(error)) + before.write();
+      return false;
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception& error) {
-      wrong = fmt::format("pass {} left a broken graph: {}.", pass.name, error.what());
+      *fault = fmt::format("it failed: {}.", shortMessage(error)) + before.write();
+      return false;
     }
+    record.elapsed_ns =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+    const bool touched = changed || rewriter_.rewrites() != rewrites;
+    if (touched) *fault = graphFault(graph_);
+    if (!fault->empty()) {
+      *fault = fmt::format("it broke the graph: {}.", *fault) + before.write();
+      return false;
+    }
+    // A pass that says it changed nothing is believed, except where passes are verified.
+    if (touched || options_.verify_passes) graph_index_ = GraphIndex(graph_);
+    record.hash_after = graph_index_.hash();
+    record.changed = record.hash_before != record.hash_after;
+    IPEX_CHECK(!options_.verify_passes || changed == record.changed,
+               fmt::format("pass {} said changed={} but the graph's hash says otherwise.{}", pass.name, changed,
+                           before.write()));
+    report(pass, std::move(record));
+    return true;
   }
-  IPEX_CHECK(wrong.empty(), wrong + before.write());
-}
+
+  RewriteCount rewrites() const { return {rewriter_.rewrites(), rewriter_.lastRewrite()}; }
+
+  void leaveOut(const Pass& pass, int index, const std::string& fault) {
+    rewriter_.beginPass();
+    rewriter_.missed({}, kLeftOutReason, fmt::format("Pass {} was left out: {}", pass.name, fault));
+    PassRecord record = recordOf(pass, index);
+    record.hash_after = record.hash_before;
+    report(pass, std::move(record));
+  }
+
+ private:
+  PassRecord recordOf(const Pass& pass, int index) const {
+    PassRecord record;
+    record.index = index;
+    record.name = pass.name;
+    record.summary = pass.summary;
+    record.hash_before = graph_index_.hash();
+    return record;
+  }
+
+  void report(const Pass& pass, PassRecord record) {
+    if (record.index <= reported_) return;
+    rewriter_.remarks().visit(pass.name, [&](const Remark& remark) {
+      ++(remark.kind == RemarkKind::kApplied ? record.rewrites : record.missed);
+      observer_.onRemark(remark);
+    });
+    record.nodes_after = graph_index_.nodes();
+    if (record.changed) {
+      record.snapshot = std::make_shared<const GraphSnapshot>(makeSnapshot(graph_, origins_, record.index, pass.name));
+      if (!options_.dump_directory.empty()) {
+        writeDump(options_.dump_directory, fmt::format("{:02}-{}.ir", record.index, pass.name),
+                  replayText(graph_, fmt::format("the graph after {}", pass.name)));
+      }
+    }
+    observer_.onPass(record);
+  }
+
+  Graph& graph_;
+  OriginTable& origins_;
+  const OptimizeOptions& options_;
+  Observer& observer_;
+  const int reported_;  // index of the last pass that was reported before
+  Rewriter rewriter_;
+  GraphIndex graph_index_;
+};
 
 }  // namespace
 
 RewriteCount runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pass*>& passes,
                          const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled) {
   checkNames(passes, options);
-  Rewriter rewriter(graph, origins, options.rewrite_limit, options.disabled_passes);
-  int index = 0;
-  GraphIndex graph_index(graph);
-  for (const Pass* pass : passes) {
-    ++index;
-    if (cancelled && cancelled()) throw Error(ExitCode::kFailure, "Cancelled while rewriting the graph.");
-    if (isDisabled(options, pass->name)) continue;
-
-    rewriter.beginPass(pass->name);
-    PassContext context(graph, rewriter, options, graph_index);
-    const std::int64_t rewrites = rewriter.rewrites();
-    PassRecord record;
-    record.index = index;
-    record.name = pass->name;
-    record.summary = pass->summary;
-    record.hash_before = graph_index.hash();
-    const Before before(*pass, index, graph, options);
-    const auto begin = std::chrono::steady_clock::now();
-    const bool changed = concerns(*pass, graph_index) && runOne(*pass, graph, context, before);
-    record.elapsed_ns =
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
-    // A pass that says it changed nothing is believed, except where passes are verified.
-    if (changed || options.verify_passes || rewriter.rewrites() != rewrites) graph_index = GraphIndex(graph);
-    record.hash_after = graph_index.hash();
-    record.changed = record.hash_before != record.hash_after;
-    if (options.verify_passes) verifyAfter(*pass, graph, changed, record, before);
-
-    rewriter.remarks().visit(pass->name, [&](const Remark& remark) {
-      ++(remark.kind == RemarkKind::kApplied ? record.rewrites : record.missed);
-      observer.onRemark(remark);
-    });
-    record.nodes_after = graph_index.nodes();
-    if (record.changed) {
-      record.snapshot = std::make_shared<const GraphSnapshot>(makeSnapshot(graph, origins, index, pass->name));
-      if (!options.dump_directory.empty()) {
-        writeDump(options.dump_directory, fmt::format("{:02}-{}.ir", index, pass->name),
-                  replayText(graph, fmt::format("the graph after {}", pass->name)));
+  const GraphCopy beginning(graph, origins);
+  LeftOut left_out;
+  RewriteCount count;
+  int reported = 0;
+  for (bool broken = true; broken;) {
+    broken = false;
+    PassRun run(graph, origins, options, observer, reported);
+    for (int index = 1; index <= static_cast<int>(passes.size()) && !broken; ++index) {
+      const Pass& pass = *passes[static_cast<std::size_t>(index) - 1];
+      if (cancelled && cancelled()) throw Error(ExitCode::kFailure, "Cancelled while rewriting the graph.");
+      if (isDisabled(options, pass.name)) continue;
+      if (const auto fault = left_out.find(index); fault != left_out.end()) {
+        run.leaveOut(pass, index, fault->second);
+        continue;
       }
+      std::string fault;
+      if (run.run(pass, index, &fault)) continue;
+      broken = true;
+      left_out[index] = fault;
+      reported = std::max(reported, index - 1);
     }
-    observer.onPass(record);
+    count = run.rewrites();
+    if (broken) beginning.restore(graph, origins);
   }
-  return {rewriter.rewrites(), rewriter.lastRewrite()};
+  return count;
 }
 
 }  // namespace ipex_studio

@@ -1,46 +1,33 @@
 // Walks back from the operators that read strides to where their operands get them.
 #include "core/graph/strides.h"
 
-#include <algorithm>
-#include <iterator>
-#include <string>
 #include <unordered_set>
 
+#include "core/graph/fused_op.h"
 #include "core/graph/origins.h"
 
 namespace ipex_studio {
 
+using torch::jit::Block;
 using torch::jit::Node;
 using torch::jit::Value;
 
 namespace {
 
-bool isRowMajor(const Value* value) {
-  const auto* type = value->type()->castRaw<c10::TensorType>();
-  if (type == nullptr) return false;
-  const auto sizes = type->sizes().concrete_sizes(), strides = type->strides().concrete_sizes();
-  if (!sizes || !strides || sizes->size() != strides->size()) return false;
-  std::int64_t expected = 1;
-  for (std::size_t axis = sizes->size(); axis-- > 0;) {
-    if ((*sizes)[axis] != 1 && (*strides)[axis] != expected) return false;
-    expected *= (*sizes)[axis];
-  }
-  return true;
-}
-
-bool isList(const Node* node) {
-  const auto kind = node->kind();
-  return kind == c10::prim::ListConstruct || kind == c10::prim::ListUnpack || kind == c10::prim::TupleConstruct ||
-         kind == c10::prim::TupleUnpack || kind == c10::aten::__getitem__;
-}
-
-// True if a result may be memory of an operand, seen otherwise.
-bool mayBeView(const Node* node) {
-  if (isList(node)) return true;
-  if (!node->kind().is_aten()) return false;
-  const auto* schema = node->maybeSchema();
-  return schema != nullptr && std::any_of(schema->returns().begin(), schema->returns().end(),
-                                          [](const c10::Argument& result) { return result.alias_info() != nullptr; });
+// True if the node makes new row-major memory, however its operands lie.
+bool makesRowMajor(const Node* node) {
+  static const std::unordered_set<c10::Symbol> kKinds = [] {
+    std::unordered_set<c10::Symbol> kinds;
+    for (const char* kind :
+         {"aten::linear", "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm", "aten::embedding",
+          "aten::layer_norm", "aten::zeros", "aten::ones", "aten::full", "aten::new_zeros", "aten::new_ones",
+          "aten::new_full", "aten::arange", "ipex_studio::linear", "ipex_studio::layer_norm", "ipex_studio::embedding"})
+      kinds.insert(c10::Symbol::fromQualString(kind));
+    return kinds;
+  }();
+  if (kKinds.count(node->kind()) != 0) return true;
+  return node->kind() == c10::aten::contiguous &&
+         constantInt(node->input(1)) == static_cast<std::int64_t>(at::MemoryFormat::Contiguous);
 }
 
 bool holdsTensors(const Value* value) {
@@ -48,40 +35,68 @@ bool holdsTensors(const Value* value) {
          value->type()->kind() == c10::TypeKind::TupleType;
 }
 
+class StrideSearch {
+ public:
+  NodeSet run(const std::vector<Node*>& readers) {
+    for (const Node* reader : readers) {
+      if (!reader->inputs().empty()) visit(reader->input(0));
+    }
+    while (!open_.empty()) {
+      const Value* value = open_.back();
+      open_.pop_back();
+      follow(value);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void visit(const Value* value) {
+    if (holdsTensors(value) && seen_.insert(value).second) open_.push_back(value);
+  }
+
+  void follow(const Value* value) {
+    const Node* node = value->node();
+    if (node->kind() == c10::prim::Param) return followCarried(value);
+    if (node->kind() == c10::prim::If) {
+      for (const Block* block : node->blocks()) visit(block->outputs()[value->offset()]);
+    } else if (node->kind() == c10::prim::Loop) {
+      visit(node->blocks()[0]->outputs()[value->offset() + 1]);
+      visit(node->input(value->offset() + 2));
+    } else if (node->kind() != c10::prim::Constant && !makesRowMajor(node)) {
+      found_.insert(node);
+      for (const Value* input : node->inputs()) visit(input);
+    }
+  }
+
+  // A value that a loop hands from round to round.
+  void followCarried(const Value* value) {
+    const Node* loop = value->node()->owningBlock()->owningNode();
+    if (loop == nullptr || loop->kind() != c10::prim::Loop || value->offset() == 0) return;
+    visit(loop->input(value->offset() + 1));
+    visit(loop->blocks()[0]->outputs()[value->offset()]);
+  }
+
+  std::vector<const Value*> open_;
+  std::unordered_set<const Value*> seen_;
+  NodeSet found_;
+};
+
 }  // namespace
 
 bool readsStrides(c10::Symbol kind) {
-  static const c10::Symbol kKinds[] = {c10::Symbol::fromQualString("aten::as_strided"),
-                                       c10::Symbol::fromQualString("aten::as_strided_copy"),
-                                       c10::Symbol::fromQualString("aten::as_strided_scatter"),
-                                       c10::Symbol::fromQualString("aten::as_strided_"),
-                                       c10::Symbol::fromQualString("aten::stride"),
-                                       c10::Symbol::fromQualString("aten::is_contiguous"),
-                                       c10::Symbol::fromQualString("aten::storage_offset")};
-  return std::find(std::begin(kKinds), std::end(kKinds), kind) != std::end(kKinds);
+  static const std::unordered_set<c10::Symbol> kKinds = [] {
+    std::unordered_set<c10::Symbol> kinds;
+    for (const char* reader :
+         {"aten::as_strided", "aten::as_strided_", "aten::as_strided_copy", "aten::as_strided_scatter", "aten::stride",
+          "aten::storage_offset", "aten::is_contiguous", "aten::is_non_overlapping_and_dense", "aten::_reshape_alias",
+          "aten::set_", "aten::data_ptr"})
+      kinds.insert(c10::Symbol::fromQualString(reader));
+    return kinds;
+  }();
+  return kKinds.count(kind) != 0;
 }
 
-NodeSet nodesWithShownStrides(const std::vector<Node*>& readers) {
-  NodeSet found;
-  std::vector<const Value*> open;
-  std::unordered_set<const Value*> seen;
-  const auto visit = [&](const Value* value) {
-    if (holdsTensors(value) && seen.insert(value).second) open.push_back(value);
-  };
-  for (const Node* reader : readers) {
-    if (!reader->inputs().empty()) visit(reader->input(0));
-  }
-  while (!open.empty()) {
-    const Value* value = open.back();
-    open.pop_back();
-    const Node* node = value->node();
-    if (!node->kind().is_aten() && !isList(node)) continue;
-    if (!mayBeView(node) && isRowMajor(value)) continue;
-    found.insert(node);
-    for (const Value* input : node->inputs()) visit(input);
-  }
-  return found;
-}
+NodeSet nodesWithShownStrides(const std::vector<Node*>& readers) { return StrideSearch().run(readers); }
 
 NodeSet nodesWithShownStrides(torch::jit::Graph& graph) {
   std::vector<Node*> readers;

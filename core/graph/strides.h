@@ -10,9 +10,9 @@ namespace ipex_studio {
 // True for operators whose result depends on the strides of their first operand: as_strided, stride, is_contiguous …
 bool readsStrides(c10::Symbol kind);
 
-// The nodes that make the strides that such operators read: views, and nodes whose results were not row-major in the
-// example run. Passes and plans leave them alone, since what they make in their place is row-major. `readers` are all
-// nodes of a graph for which readsStrides() is true.
+// The nodes between such operators and values that are row-major however they are made. Passes and plans leave them
+// alone, since what they make in their place is row-major. Strides of the example run are no facts: those of axes of one
+// element say nothing about longer ones. `readers` are all nodes of a graph for which readsStrides() is true.
 NodeSet nodesWithShownStrides(const std::vector<torch::jit::Node*>& readers);
 NodeSet nodesWithShownStrides(torch::jit::Graph& graph);
 

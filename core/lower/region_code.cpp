@@ -1,82 +1,107 @@
-// Copies the nodes of a region into a graph.
 #include "core/lower/region_code.h"
 
+#include "core/graph/fused_op.h"
+#include "core/lower/lowering.h"
+
 namespace ipex_studio {
+namespace {
 
 using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
 
-namespace {
-
-class CodeCopier {
+class CodeCopy {
  public:
-  CodeCopier(const RegionLevels& levels, const OriginTable& origins)
-      : levels_(levels), origins_(origins), graph_(std::make_shared<Graph>()) {}
+  CodeCopy(Graph& graph, const OriginTable& origins) : graph_(graph), origins_(origins) {}
 
-  void addInput(Value* value, const c10::TypePtr& type, const std::unordered_map<Value*, Value*>& replaced) {
-    Value* input = graph_->addInput()->setType(type);
+  void addInput(const Value* value, const std::unordered_map<Value*, Value*>& replaced) {
+    Value* input = graph_.addInput()->setType(value->type());
     copies_[value] = input;
-    const auto result = replaced.find(value);
-    if (result != replaced.end()) copies_[result->second] = input;
+    const auto found = replaced.find(const_cast<Value*>(value));
+    if (found != replaced.end()) copies_[found->second] = input;
   }
 
-  // Copies a node after those that only carry its operands; false if it reads anything else that is not there.
-  bool add(Node* root) {
-    std::vector<Node*> open{root};
+  // Copies the node behind what it reads; false if that is not known here.
+  bool add(Node* node) {
+    std::vector<Node*> open{node};  // no recursion: sizes may be a long chain
     while (!open.empty()) {
-      Node* node = open.back();
+      Node* next = open.back();
       bool ready = true;
-      for (Value* input : node->inputs()) {
+      for (Value* input : next->inputs()) {
         if (copies_.count(input) != 0) continue;
-        if (!carries(input->node())) return false;
-        open.push_back(input->node());
-        ready = false;
+        Node* producer = input->node();
+        if (producer->kind() == c10::prim::Constant || carriesOperands(producer) || isSizeArithmetic(producer)) {
+          open.push_back(producer);
+          ready = false;
+        } else if (next->kind() == c10::aten::size || !addPlaceholder(input)) {
+          return false;
+        }
       }
       if (!ready) continue;
       open.pop_back();
-      if (node->outputs().empty() || copies_.count(node->output(0)) == 0) copy(node);
+      if (next->outputs().empty() || copies_.count(next->output(0)) == 0) copy(next);
     }
     return true;
   }
 
-  RegionCode finish(const std::vector<Value*>& outputs, int nodes) {
-    for (const Value* output : outputs) graph_->registerOutput(copies_.at(output));
-    return {std::move(graph_), std::move(node_origins_), nodes};
+  // Of the nodes of the copy, in order.
+  std::vector<std::vector<OriginId>> takeOrigins() { return std::move(node_origins_); }
+
+  bool addOutput(const Value* value) {
+    const auto found = copies_.find(value);
+    if (found == copies_.end()) return false;
+    graph_.registerOutput(found->second);
+    return true;
   }
 
  private:
-  bool carries(const Node* node) const {
-    if (node->kind() == c10::prim::Constant) return true;
-    const auto place = levels_.placeOf(node);
-    return place && levels_.nodes()[*place].transparent;
-  }
-
   void copy(Node* node) {
-    Node* made = graph_->appendNode(graph_->createClone(node, [&](Value* value) { return copies_.at(value); }));
-    for (std::size_t o = 0; o < node->outputs().size(); ++o) copies_[node->output(o)] = made->output(o);
+    Node* made = graph_.appendNode(graph_.createClone(node, [&](Value* value) { return copies_.at(value); }));
+    for (std::size_t o = 0; o < node->outputs().size(); ++o) {
+      made->output(o)->setType(node->output(o)->type());
+      copies_[node->output(o)] = made->output(o);
+    }
     node_origins_.push_back(origins_.of(node));
   }
 
-  const RegionLevels& levels_;
+  // What the plan does not get it does not compute from: the node takes the dtype alone.
+  bool addPlaceholder(const Value* value) {
+    const auto dtype = knownDtype(value);
+    const auto sizes = knownSizes(value);
+    if (value->type()->kind() != c10::TypeKind::TensorType || !dtype || !sizes) return false;
+    const std::vector<std::int64_t> ones(sizes->size(), 1);
+    copies_[value] = graph_.insertConstant(at::zeros(ones, at::TensorOptions(*dtype)));
+    node_origins_.emplace_back();
+    return true;
+  }
+
+  Graph& graph_;
   const OriginTable& origins_;
-  std::shared_ptr<Graph> graph_;
   std::unordered_map<const Value*, Value*> copies_;
   std::vector<std::vector<OriginId>> node_origins_;
 };
 
 }  // namespace
 
-RegionCode copyRegionCode(const RegionLevels& levels, const std::vector<const PlacedNode*>& nodes,
-                          const RegionSpec& spec, const std::vector<Value*>& outputs,
-                          const std::unordered_map<Value*, Value*>& replaced, const OriginTable& origins) {
-  CodeCopier copier(levels, origins);
-  for (Value* value : spec.tensor_inputs) copier.addInput(value, value->type(), replaced);
-  for (Value* value : spec.int_inputs) copier.addInput(value, c10::IntType::get(), replaced);
+RegionCode copyRegionCode(const std::vector<const PlacedNode*>& nodes, const RegionSpec& spec,
+                          const std::vector<Value*>& outputs, const std::unordered_map<Value*, Value*>& replaced,
+                          const OriginTable& origins) {
+  RegionCode code;
+  code.nodes = static_cast<int>(nodes.size());
+  code.constant_sources = spec.constant_sources;
+  const auto graph = std::make_shared<Graph>();
+  CodeCopy copy(*graph, origins);
+  for (const Value* value : spec.tensor_inputs) copy.addInput(value, replaced);
+  for (const Value* value : spec.int_inputs) copy.addInput(value, replaced);
   for (const PlacedNode* placed : nodes) {
-    if (!copier.add(placed->node)) return {nullptr, {}, static_cast<int>(nodes.size())};
+    if (!copy.add(placed->node)) return code;
   }
-  return copier.finish(outputs, static_cast<int>(nodes.size()));
+  for (const Value* output : outputs) {
+    if (!copy.addOutput(output)) return code;
+  }
+  code.graph = graph;
+  code.origins = copy.takeOrigins();
+  return code;
 }
 
 }  // namespace ipex_studio

@@ -1,7 +1,6 @@
-// The code that a region replaces, as a graph of its own. Private to regions.cpp.
+// Copies the code that a region replaces. Private to regions.cpp.
 #pragma once
 
-#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -12,11 +11,11 @@
 
 namespace ipex_studio {
 
-// Copies the nodes of a region, with the constants, lists and sizes that they read, before they are replaced.
-// `replaced`: the results of earlier regions by the values that these stand for. The graph is null if the nodes read
-// values that the region does not take.
-RegionCode copyRegionCode(const RegionLevels& levels, const std::vector<const PlacedNode*>& nodes,
-                          const RegionSpec& spec, const std::vector<torch::jit::Value*>& outputs,
+// Copies `nodes`, which are in the order of the graph, with the lists and sizes between them. `replaced`: results of
+// earlier regions, by the value that they replaced. Tensors that a node reads for their dtype alone become constants of
+// that dtype and rank.
+RegionCode copyRegionCode(const std::vector<const PlacedNode*>& nodes, const RegionSpec& spec,
+                          const std::vector<torch::jit::Value*>& outputs,
                           const std::unordered_map<torch::jit::Value*, torch::jit::Value*>& replaced,
                           const OriginTable& origins);
 

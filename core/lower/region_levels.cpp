@@ -21,19 +21,15 @@ namespace {
 constexpr int kNobody = std::numeric_limits<int>::max();
 constexpr int kInterpreter = -1;
 
-// Lists that only carry operands or sizes of a lowered node are read through, never lowered themselves.
-bool carriesOperands(const Node* node) {
-  static const c10::Symbol kKinds[] = {c10::prim::ListConstruct, c10::prim::TupleConstruct,   c10::aten::chunk,
-                                       c10::aten::split,         c10::aten::split_with_sizes, c10::aten::unbind,
-                                       c10::aten::meshgrid};
-  return std::find(std::begin(kKinds), std::end(kKinds), node->kind()) != std::end(kKinds);
-}
-
 // True for an optional argument that is present: callers give it or not, in this rank or in another that broadcasts.
 bool isOptionalArgument(const Value* value) {
   const auto kind = value->node()->kind();
   return kind == c10::prim::unchecked_cast || kind == c10::aten::_unwrap_optional ||
          kind == c10::prim::unchecked_unwrap_optional;
+}
+
+bool computes(const LoweredNode& lowered) {
+  return std::any_of(lowered.ops.begin(), lowered.ops.end(), [](const LoweredOp& op) { return !isView(op.spec.kind); });
 }
 
 bool readsOptional(const LoweredNode& lowered) {
@@ -59,6 +55,13 @@ bool holdsCheck(const Node* node) {
 
 }  // namespace
 
+bool carriesOperands(const Node* node) {
+  static const c10::Symbol kKinds[] = {c10::prim::ListConstruct, c10::prim::TupleConstruct,   c10::aten::chunk,
+                                       c10::aten::split,         c10::aten::split_with_sizes, c10::aten::unbind,
+                                       c10::aten::meshgrid};
+  return std::find(std::begin(kKinds), std::end(kKinds), node->kind()) != std::end(kKinds);
+}
+
 NodeSet nodesWithEffects(torch::jit::Graph& graph) {
   const torch::jit::AliasDb aliases(sharedView(graph));
   NodeSet found;
@@ -76,14 +79,21 @@ NodeSet nodesWithEffects(torch::jit::Graph& graph) {
   return found;
 }
 
-RegionLevels::RegionLevels(torch::jit::Block& block, const NodeSet& effects, const NodeSet& shown,
-                           const std::function<bool(const Node*)>& left_out)
+RegionLevels::RegionLevels(torch::jit::Block& block, const NodeSet& effects, const NodeSet& strided,
+                           const std::function<bool(const Node*)>& left_out, int min_ops)
     : differentiated_(differentiatedNodes(*block.owningGraph())) {
   for (Node* node : block.nodes()) {
     if (node->kind() == c10::prim::Constant) continue;
-    place(node, effects.contains(node), shown.contains(node), left_out && left_out(node));
+    add(node, effects.contains(node), strided.contains(node), left_out && left_out(node));
   }
-  sink();
+  // What goes to the interpreter raises the levels of what reads it, so all levels are computed anew. Behind the last
+  // round small regions stay: they are right, too, and each round may leave out as little as one node.
+  constexpr int kRounds = 8;
+  for (int round = 0;; ++round) {
+    assign();
+    sink();
+    if (!emptySmallLevels(min_ops, round < kRounds)) break;
+  }
 }
 
 const PlacedNode* RegionLevels::producerOf(const Value* value) const {
@@ -125,18 +135,16 @@ int RegionLevels::captured(const Node* node) const {
   return level;
 }
 
-void RegionLevels::place(Node* node, bool effects, bool is_shown, bool left_out) {
+void RegionLevels::add(Node* node, bool effects, bool strided, bool left_out) {
   PlacedNode placed;
   placed.node = node;
+  placed.effects = effects;
   placed.sizes = isSizeArithmetic(node);
-  placed.transparent = !effects && !is_shown && (placed.sizes || carriesOperands(node));
-  if (placed.sizes) {
-    for (const Value* input : node->inputs()) placed.inside_level = std::max(placed.inside_level, inside(input));
-  }
+  placed.transparent = !effects && (placed.sizes || (carriesOperands(node) && !strided));
   if (differentiated_.contains(node)) {
     placed.transparent = false;
     declines_.emplace_back(node, LoweringDecline{reasons::kTrainingMode, "The model asks for a gradient through it."});
-  } else if (is_shown) {
+  } else if (strided) {
     declines_.emplace_back(node, LoweringDecline{reasons::kOtherUses, "The order of its result in memory is read."});
   } else if (!effects && !placed.transparent) {
     auto lowered = lowerNode(node);
@@ -147,21 +155,34 @@ void RegionLevels::place(Node* node, bool effects, bool is_shown, bool left_out)
                              LoweringDecline{reasons::kUnknownShape, "An optional argument may come in another rank."});
     } else if (ops != nullptr) {
       placed.lowered = true;
+      placed.computes = computes(*ops);
       placed.ops = std::move(*ops);
     } else {
       declines_.emplace_back(node, std::move(std::get<LoweringDecline>(lowered)));
     }
   }
-  if (placed.lowered) {
-    placeLowered(&placed);
-  } else {
-    placeOutside(&placed, effects);
-  }
-  highest_ = std::max(highest_, placed.level);
   nodes_.push_back(std::move(placed));
   for (const Value* output : node->outputs()) {
     if (output->unique() >= places_.size()) places_.resize(output->unique() + 1 + output->unique() / 2, 0);
     places_[output->unique()] = nodes_.size();
+  }
+}
+
+// Computes the levels, whatever they were.
+void RegionLevels::assign() {
+  barrier_ = highest_ = last_effect_ = last_draw_ = last_check_ = 0;
+  for (PlacedNode& placed : nodes_) {
+    placed.level = placed.inside_level = 0;
+    if (placed.sizes) {
+      for (const Value* input : placed.node->inputs())
+        placed.inside_level = std::max(placed.inside_level, inside(input));
+    }
+    if (placed.lowered) {
+      placeLowered(&placed);
+    } else {
+      placeOutside(&placed);
+    }
+    highest_ = std::max(highest_, placed.level);
   }
 }
 
@@ -175,12 +196,12 @@ void RegionLevels::placeLowered(PlacedNode* placed) const {
   }
 }
 
-void RegionLevels::placeOutside(PlacedNode* placed, bool effects) {
+void RegionLevels::placeOutside(PlacedNode* placed) {
   for (const Value* input : placed->node->inputs()) placed->level = std::max(placed->level, outside(input));
   placed->level = std::max(placed->level, captured(placed->node));
   const bool draws = drawsInside(placed->node);
   if (draws) placed->level = std::max(placed->level, last_draw_);
-  if (effects) {
+  if (placed->effects) {
     placed->level = std::max({placed->level, highest_, last_effect_});
     last_effect_ = placed->level;
     barrier_ = placed->level + 1;
@@ -231,6 +252,36 @@ void RegionLevels::sink() {
     const int first = firstReader(placed.node, readers);
     if (first != kNobody) placed.level = std::max(placed.level, first);
   }
+}
+
+// Takes the nodes out of levels that compute too little: into the region that reads them first, else, if
+// `may_leave_out`, to the interpreter. Returns whether any went there.
+bool RegionLevels::emptySmallLevels(int min_ops, bool may_leave_out) {
+  std::vector<int> ops;
+  for (const PlacedNode& placed : nodes_) {
+    if (!placed.computes || !placed.lowered) continue;
+    if (static_cast<std::size_t>(placed.level) >= ops.size()) ops.resize(static_cast<std::size_t>(placed.level) + 1, 0);
+    ++ops[static_cast<std::size_t>(placed.level)];
+  }
+  const auto small = [&](int level) {
+    const auto at = static_cast<std::size_t>(level);
+    return (at < ops.size() ? ops[at] : 0) < min_ops;
+  };
+  bool left_out = false;
+  std::vector<int> readers(nodes_.size(), kNobody);
+  for (std::size_t place = nodes_.size(); place-- > 0;) {
+    PlacedNode& placed = nodes_[place];
+    if (placed.transparent) readers[place] = firstReader(placed.node, readers);
+    if (!placed.lowered || !small(placed.level)) continue;
+    const int first = firstReader(placed.node, readers);
+    if (first != kNobody && first > placed.level) {
+      placed.level = first;
+    } else if (may_leave_out) {
+      placed.lowered = false;
+      left_out = true;
+    }
+  }
+  return left_out;
 }
 
 }  // namespace ipex_studio

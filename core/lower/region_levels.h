@@ -17,11 +17,16 @@ struct PlacedNode {
   torch::jit::Node* node = nullptr;
   int level = 0;
   bool lowered = false;      // goes into the region of its level
+  bool computes = false;     // lowered to more than views
+  bool effects = false;      // see nodesWithEffects()
   bool transparent = false;  // only carries operands or sizes; regions read through it
   bool sizes = false;        // size arithmetic
   int inside_level = 0;      // size arithmetic: level from which a region can compute it itself
   LoweredNode ops;           // when lowered
 };
+
+// True for lists that only carry operands or sizes of a lowered node: they are read through, never lowered themselves.
+bool carriesOperands(const torch::jit::Node* node);
 
 // Nodes with side effects other than checks, nodes that share memory with one that writes (readers of written memory
 // must not move across the write either), and the nodes in which such nodes are nested.
@@ -34,11 +39,12 @@ NodeSet nodesWithEffects(torch::jit::Graph& graph);
 // themselves, so that equal seeds give equal numbers.
 class RegionLevels {
  public:
-  // Computes the levels of the nodes of `block`. `effects` and the nodes whose strides are `shown` may have been found
-  // before regions were built in blocks nested in it. Nodes for which `left_out` is true are not lowered; it may be
-  // empty.
-  RegionLevels(torch::jit::Block& block, const NodeSet& effects, const NodeSet& shown,
-               const std::function<bool(const torch::jit::Node*)>& left_out);
+  // Computes the levels of the nodes of `block`. `effects` and `strided` (core/graph/strides.h), whose nodes stay with
+  // the interpreter, may have been found before regions were built in blocks nested in it; so do nodes for which
+  // `left_out` is true, which may be empty. A level whose nodes compute fewer than `min_ops` operations has no region:
+  // its nodes go into later regions, if nothing else reads them, or stay with the interpreter.
+  RegionLevels(torch::jit::Block& block, const NodeSet& effects, const NodeSet& strided,
+               const std::function<bool(const torch::jit::Node*)>& left_out, int min_ops);
 
   const std::vector<PlacedNode>& nodes() const { return nodes_; }  // in graph order, constants excluded
   // The place of a node in nodes(); none for constants, nodes of other blocks and nodes without outputs.
@@ -50,12 +56,14 @@ class RegionLevels {
   int inside(const torch::jit::Value* value) const;   // level from which a region can read it
   int outside(const torch::jit::Value* value) const;  // level after which the interpreter can read it
   int captured(const torch::jit::Node* node) const;
-  void place(torch::jit::Node* node, bool effects, bool is_shown, bool left_out);
+  void add(torch::jit::Node* node, bool effects, bool strided, bool left_out);
+  void assign();
   void placeLowered(PlacedNode* placed) const;
-  void placeOutside(PlacedNode* placed, bool effects);
+  void placeOutside(PlacedNode* placed);
   int firstReader(const torch::jit::Node* node, const std::vector<int>& readers) const;
   bool readsShared(const PlacedNode& placed) const;
   void sink();
+  bool emptySmallLevels(int min_ops, bool may_leave_out);
 
   NodeSet differentiated_;
   std::vector<PlacedNode> nodes_;

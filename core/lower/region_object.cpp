@@ -45,6 +45,10 @@ IValue callMethod(const IValue& object, const std::string& method, std::vector<I
 
 }  // namespace
 
+void setOriginalCode(const IValue& region, const std::string& text, const std::vector<at::Tensor>& tensors) {
+  callMethod(region, "set_original_code", {text, tensors});
+}
+
 IValue tuneRegions(const torch::jit::Module& module, TuneMode mode, bool allow_winograd, const std::string& record) {
   const std::vector<IValue> regions = regionObjects(module);
   if (regions.empty() || mode == TuneMode::kOff) return {};

@@ -15,6 +15,9 @@ c10::ClassTypePtr regionType();
 // Makes an ipex_studio::Region. Throws Error(kBadModel) if text and constants do not fit.
 torch::jit::IValue makeRegionObject(const std::string& plan_text, const std::vector<at::Tensor>& constants);
 
+// Gives a region the code that it replaced (kernels/torch/plans/original_code.h).
+void setOriginalCode(const torch::jit::IValue& region, const std::string& text, const std::vector<at::Tensor>& tensors);
+
 // Returns the regions of an optimized module, in order of their number.
 std::vector<torch::jit::IValue> regionObjects(const torch::jit::Module& module);
 

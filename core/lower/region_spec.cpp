@@ -81,7 +81,9 @@ class SpecBuilder {
 
   void addConstant(const at::Tensor& tensor, const void* identity = nullptr) {
     const void* key = identity != nullptr ? identity : tensor.unsafeGetTensorImpl();
-    if (constant_index_.emplace(key, spec_.constants.size()).second) spec_.constants.push_back(tensor.contiguous());
+    if (!constant_index_.emplace(key, spec_.constants.size()).second) return;
+    spec_.constants.push_back(tensor.contiguous());
+    spec_.constant_sources.push_back(key);
   }
 
   void numberInputs() {

@@ -12,6 +12,7 @@ namespace ipex_studio {
 struct RegionSpec {
   PlanSpec plan;
   std::vector<at::Tensor> constants;              // row-major
+  std::vector<const void*> constant_sources;      // the at::TensorImpl that each was made from
   std::vector<torch::jit::Value*> tensor_inputs;  // in order of the plan's tensor inputs
   std::vector<torch::jit::Value*> int_inputs;     // in order of the plan's integer inputs
 };

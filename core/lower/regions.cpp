@@ -28,14 +28,9 @@ using torch::jit::Value;
 
 namespace {
 
-bool computes(const PlacedNode& placed) {
-  return std::any_of(placed.ops.ops.begin(), placed.ops.ops.end(),
-                     [](const LoweredOp& op) { return !isView(op.spec.kind); });
-}
-
 // True for an expansion: in a plan its result, where it leaves the region, is written out.
 bool expands(const PlacedNode& placed) {
-  if (computes(placed) || placed.ops.ops.empty() || placed.ops.ops.back().spec.kind != OpKind::kExpand) return false;
+  if (placed.computes || placed.ops.ops.empty() || placed.ops.ops.back().spec.kind != OpKind::kExpand) return false;
   const auto from = knownSizes(placed.node->input(0)), to = knownSizes(placed.node->output(0));
   return from && to && c10::multiply_integers(*to) >= 2 * c10::multiply_integers(*from);
 }
@@ -43,28 +38,22 @@ bool expands(const PlacedNode& placed) {
 // Builds the regions of one block and appends them to those found before.
 class RegionBuilder {
  public:
-  RegionBuilder(Graph& graph, Block& block, const NodeSet& effects, const NodeSet& shown, const LeftOut& left_out,
-                OriginTable& origins, RegionResult& result)
-      : graph_(graph), block_(block), origins_(origins), levels_(block, effects, shown, left_out), result_(result) {}
+  RegionBuilder(Graph& graph, Block& block, const NodeSet& effects, const NodeSet& strided, const LeftOut& left_out,
+                OriginTable& origins, int min_ops, RegionResult& result)
+      : graph_(graph),
+        block_(block),
+        origins_(origins),
+        levels_(block, effects, strided, left_out, min_ops),
+        result_(result) {}
 
-  void build(int min_ops) {
+  void build() {
     std::map<int, Level> levels;
     const auto& nodes = levels_.nodes();
+    roles_.assign(nodes.size(), Role::kOutside);
     for (std::size_t place = 0; place < nodes.size(); ++place) {
       Level& level = levels[nodes[place].level];
       (nodes[place].lowered ? level.lowered : level.outside).push_back(place);
-    }
-    roles_.assign(nodes.size(), Role::kOutside);
-    for (auto& [number, level] : levels) {
-      const auto ops = std::count_if(level.lowered.begin(), level.lowered.end(),
-                                     [&](std::size_t place) { return computes(nodes[place]); });
-      if (ops >= min_ops) {
-        for (const std::size_t place : level.lowered) roles_[place] = Role::kInside;
-      } else {
-        level.outside.insert(level.outside.end(), level.lowered.begin(), level.lowered.end());
-        std::sort(level.outside.begin(), level.outside.end());
-        level.lowered.clear();
-      }
+      if (nodes[place].lowered) roles_[place] = Role::kInside;
     }
     findCarriers();
     if (leaveExpansions(levels)) findCarriers();
@@ -96,7 +85,7 @@ class RegionBuilder {
     std::unordered_set<const Node*> left;
     for (std::size_t place = roles_.size(); place-- > 0;) {
       const PlacedNode& placed = levels_.nodes()[place];
-      if (roles_[place] != Role::kInside || computes(placed) || placed.node->outputs().size() != 1) continue;
+      if (roles_[place] != Role::kInside || placed.computes || placed.node->outputs().size() != 1) continue;
       const auto& uses = placed.node->output()->uses();
       const auto all = [&](const auto& holds) { return std::all_of(uses.begin(), uses.end(), holds); };
       const bool leaves = expands(placed)
@@ -176,7 +165,7 @@ class RegionBuilder {
     }
     const std::vector<OriginId> ids = origins_.of(replaced);
     const RegionSpec spec = makeRegionSpec(nodes, outputs, origins_);
-    result_.code.push_back(copyRegionCode(levels_, nodes, spec, outputs, replaced_, origins_));
+    result_.code.push_back(copyRegionCode(nodes, spec, outputs, replaced_, origins_));
     insertNode(spec, outputs, ids);
     result_.nodes_inside += static_cast<int>(nodes.size());
     result_.remarks.push_back({"lower-to-plan", RemarkKind::kApplied, reasons::kApplied,
@@ -276,15 +265,15 @@ bool mayCompute(Block& block) {
 
 RegionResult buildRegions(Graph& graph, OriginTable& origins, const LeftOut& left_out, int min_ops) {
   RegionResult result;
-  const NodeSet effects = nodesWithEffects(graph), shown = nodesWithShownStrides(graph);
+  const NodeSet effects = nodesWithEffects(graph), strided = nodesWithShownStrides(graph);
   std::size_t branches = 0;
   for (Block* branch : branchesOf(graph)) {
     if (branches == kMaxBranches) break;
     if (!mayCompute(*branch)) continue;
     ++branches;
-    RegionBuilder(graph, *branch, effects, shown, left_out, origins, result).build(min_ops);
+    RegionBuilder(graph, *branch, effects, strided, left_out, origins, min_ops, result).build();
   }
-  RegionBuilder(graph, *graph.block(), effects, shown, left_out, origins, result).build(min_ops);
+  RegionBuilder(graph, *graph.block(), effects, strided, left_out, origins, min_ops, result).build();
   return result;
 }
 

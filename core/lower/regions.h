@@ -13,11 +13,16 @@
 
 namespace ipex_studio {
 
-// The code that a region replaces.
+// The code that a region replaces, as a graph of its own. It runs where no plan can take the inputs, and where it is
+// faster than a plan.
 struct RegionCode {
-  std::shared_ptr<torch::jit::Graph> graph;    // takes the region's tensors, then its integers; null: not copied
+  // Takes the region's tensors and then its integers, in their order, and returns its results. Constants are nodes.
+  // Null: a node reads a value that the region does not get.
+  std::shared_ptr<torch::jit::Graph> graph;
   std::vector<std::vector<OriginId>> origins;  // of its nodes in order
   int nodes = 0;                               // those that are in the region, without what carries their operands
+  // The tensor of the graph, as at::TensorImpl, that each constant of the region was made from.
+  std::vector<const void*> constant_sources;
 };
 
 struct RegionResult {
@@ -34,8 +39,9 @@ using LeftOut = std::function<bool(const torch::jit::Node*)>;
 
 // Splits `graph` (whose first input is the module) into regions and the nodes that the interpreter keeps: the top
 // level, and the branches of conditions that are not in loops, each on its own. A node of a region depends only on
-// earlier regions and earlier interpreter nodes; nothing moves across a node with side effects. Regions of fewer than
-// `min_ops` operations that compute something are not made.
+// earlier regions and earlier interpreter nodes; nothing moves across a node with side effects, and values whose
+// strides are read have those of the model. Regions of fewer than `min_ops` operations that compute something are not
+// made.
 RegionResult buildRegions(torch::jit::Graph& graph, OriginTable& origins, const LeftOut& left_out = {},
                           int min_ops = 1);
 

@@ -11,6 +11,7 @@
 #include "core/lower/region_object.h"
 #include "core/model/node_runner.h"
 #include "core/model/run_mode.h"
+#include "core/record/original_code_step.h"
 #include "core/record/records_json.h"
 #include "core/runtime/machine_facts.h"
 #include "core/torch/torch_error.h"
@@ -45,7 +46,7 @@ std::int64_t sum(const std::vector<std::int64_t>& values) {
   return total;
 }
 
-// Appends the samples of one region to those of earlier ones; returns their total time.
+// Appends the samples of one region to those of earlier ones; returns the total time in plans.
 std::int64_t addRegionSteps(const nlohmann::json& profile, std::int32_t region, std::int64_t start, RunRecord& run) {
   if (!profile.contains("steps")) return 0;
   std::int64_t total = 0;
@@ -60,7 +61,7 @@ std::int64_t addRegionSteps(const nlohmann::json& profile, std::int32_t region, 
     time.begin_ns = profile["begin_ns"][s].get<std::vector<std::int64_t>>();
     time.elapsed_ns = profile["elapsed_ns"][s].get<std::vector<std::int64_t>>();
     shift(time.begin_ns, start);
-    total += sum(time.elapsed_ns);
+    if (step.kernel != kOriginalCodeKernel) total += sum(time.elapsed_ns);
     run.steps.push_back(std::move(step));
     run.step_times.push_back(std::move(time));
   }

@@ -85,7 +85,8 @@ void OnednnOp::bindWeights(int argument, int index, const Md& given, const Md& w
     return;
   }
   const Pd reorder = reorderPd(engine_, given, wanted, dnnl::primitive_attr());
-  IPEX_CHECK(!isEmpty(reorder), "oneDNN has no reorder for its own weights layout");
+  if (isEmpty(reorder))
+    throw Error(ExitCode::kFailure, "oneDNN cannot bring weights that are computed into the layout that it wants.");
   const auto offset = static_cast<std::int64_t>(scratch_bytes);
   stages_.push_back({dnnl::primitive(reorder.get()), index, offset, given, wanted});
   bindings_.push_back({argument, From::kScratch, offset, wanted});

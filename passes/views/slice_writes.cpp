@@ -52,6 +52,11 @@ bool isReadAtOnce(const Node* write) {
   });
 }
 
+bool isReadAfter(const Value* value, const Node* node) {
+  return std::any_of(value->uses().begin(), value->uses().end(),
+                     [&](const torch::jit::Use& use) { return use.user->isAfter(node); });
+}
+
 Decline declineCopy(const Node* node) {
   const auto to = knownDtype(node->input(0)), from = knownDtype(node->input(1));
   if (!to || to != from) return {reasons::kMixedDtype, "copy_ into a slice changes the dtype."};
@@ -129,8 +134,18 @@ Decline SliceWrites::decline(const Node* node, bool plain) const {
       if (!harmless) return {reasons::kAliased, name + " writes to memory that has another name."};
     }
   }
-  if (!isReadAtOnce(node)) return {reasons::kAliased, "What " + name + " returns is another name for the slice."};
   return name == "copy_" ? declineCopy(node) : Decline();
+}
+
+// The slice of `value`, which `slices` cut from its older form.
+Value* SliceWrites::sliceAgain(const std::vector<Node*>& slices, Value* value, Node* before) {
+  for (std::size_t s = slices.size(); s-- > 0;) {
+    std::vector<Value*> inputs = slices[s]->inputs().vec();
+    inputs[0] = value;
+    Node* slice = rewriter_.create(slices[s]->kind().toQualString(), inputs, before);
+    value = slice->output()->setType(slices[s]->output()->type());
+  }
+  return value;
 }
 
 // The value of the slice after the write.
@@ -162,6 +177,11 @@ void SliceWrites::rewrite(Node* node) {
   const std::vector<Node*> slices = slicesOf(node);
   Value* base = slices.back()->input(0);
   Value* written = sliceValue(node);
+  const bool computed = node->kind() != aten::copy_;  // else it may be another's memory
+  if (computed && !isReadAfter(base, node)) {         // the operator's result is the last name of the slice
+    rewriter_.replace({node}, node->output(), written, "a slice is written out of place");
+    return;
+  }
   Value* value = written;
   for (Node* slice : slices) {
     std::vector<Value*> inputs{slice->input(0), value};
@@ -172,8 +192,10 @@ void SliceWrites::rewrite(Node* node) {
     value = scatter->output();
   }
   writes_[value] = writes_[base] + 1;
+  // A name that is read later sees what is written in between.
+  Value* name = isReadAtOnce(node) ? written : sliceAgain(slices, value, node);
   rewriter_.replaceUsesAfter(node, base, value);
-  rewriter_.replace({node}, node->output(), written, "a slice is written out of place");
+  rewriter_.replace({node}, node->output(), name, "a slice is written out of place");
 }
 
 }  // namespace ipex_studio

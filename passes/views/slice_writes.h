@@ -2,6 +2,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <vector>
 
 #include "core/graph/pass.h"
 
@@ -19,6 +20,8 @@ torch::jit::Node* createPlain(Rewriter& rewriter, torch::jit::Node* node);
 
 //   before  %s = slice(%z, 1, 0, 3, 1)   %w = copy_(%s, %v, False)              %y = relu(%z)
 //   after   %z' = slice_scatter(%z, %v, 1, 0, 3, 1)                              %y = relu(%z')
+// What the write returns becomes the value written, if it is read at once or is the last name of the memory, else a
+// slice of %z', which sees later writes.
 // Slices of slices, select; copy_ (broadcast as well), fill_, and every operator that has an out-of-place form.
 class SliceWrites {
  public:
@@ -33,6 +36,8 @@ class SliceWrites {
 
  private:
   torch::jit::Value* sliceValue(torch::jit::Node* node);
+  torch::jit::Value* sliceAgain(const std::vector<torch::jit::Node*>& slices, torch::jit::Value* value,
+                                torch::jit::Node* before);
 
   Rewriter& rewriter_;
   // Each write copies the whole tensor: many into one are cheaper in place.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/record/records_json.h"
+#include "core/record/warning_reasons.h"
 
 namespace ipex_studio {
 
@@ -40,7 +41,10 @@ void ChannelObserver::onPass(const PassRecord& pass) {
   channel_.progress(pass.name, 0.2 + 0.5 * std::min(1.0, static_cast<double>(pass.index) / std::max(1, passes_)));
 }
 
-void ChannelObserver::onRemark(const Remark& remark) { channel_.record("remark", remark); }
+void ChannelObserver::onRemark(const Remark& remark) {
+  channel_.record("remark", remark);
+  if (remark.reason == kLeftOutReason) channel_.log(remark.text, true);
+}
 
 void ChannelObserver::onDispatch(const DispatchRecord& dispatch) { channel_.record("dispatch", dispatch); }
 

@@ -15,6 +15,7 @@
 
 #include "core/plan/prepared_weights.h"
 #include "core/record/records_json.h"
+#include "core/record/warning_reasons.h"
 #include "profiler/statistics.h"
 #include "studio/job/session_job_side.h"
 #include "studio/job/session_prepared.h"
@@ -270,13 +271,15 @@ void ModelJob::loadBeside() {
 bool ModelJob::startOver() {
   constexpr std::size_t kMaxLeftOut = 3;
   if (accurate_ || leave_out_.empty() || left_out_.size() == kMaxLeftOut) return false;
-  const std::string text =
-      fmt::format("It made results wrong ({}) and is left out: {}.", job_.runs.back().accuracy.text, fault_);
   events_.onLog(fmt::format("Results were wrong ({}) because of {}. The job starts over with --disable {}, which makes "
                             "them right.",
                             job_.runs.back().accuracy.text, fault_, leave_out_),
                 true);
-  left_out_.push_back({leave_out_.substr(0, leave_out_.find('#')), RemarkKind::kMissed, "wrong-results", text, {}});
+  left_out_.push_back({leave_out_.substr(0, leave_out_.find('#')),
+                       RemarkKind::kMissed,
+                       kLeftOutReason,
+                       fmt::format("{} was left out, because it made results wrong: {}.", leave_out_, fault_),
+                       {}});
   request_.optimize.disabled_passes.push_back(std::exchange(leave_out_, ""));
   accurate_ = true;
   job_ = JobRecord();

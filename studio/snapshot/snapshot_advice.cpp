@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "core/record/warning_reasons.h"
 #include "core/runtime/machine_facts.h"
 
 namespace ipex_studio {
@@ -43,18 +44,10 @@ void adviseOnAccuracy(const JobIndex& index, std::vector<Advice>* advice) {
       {Advice::Tone::kWarning, "Results differ from the original: " + text, "Show log", {}, "log", {}, "", ""});
 }
 
-// Names what a job left out because it made results wrong.
-void adviseOnFaults(const JobRecord& job, std::vector<Advice>* advice) {
+void adviseOnPasses(const JobRecord& job, std::vector<Advice>* advice) {
   for (const Remark& remark : job.remarks) {
-    if (remark.reason != "wrong-results") continue;
-    advice->push_back({Advice::Tone::kWarning,
-                       fmt::format("{} was left out: {}", displayText(remark.pass, 48), displayText(remark.text, 400)),
-                       "Show",
-                       {},
-                       "remarks",
-                       {},
-                       "",
-                       ""});
+    if (remark.reason != kLeftOutReason) continue;
+    advice->push_back({Advice::Tone::kWarning, displayText(remark.text, 200), "Show", {}, "remarks", {}, "", ""});
   }
 }
 
@@ -257,8 +250,8 @@ struct Declines {
 void adviseOnDeclines(const JobRecord& job, std::vector<Advice>* advice) {
   std::map<std::pair<std::string, std::string>, Declines> groups;
   for (const Remark& remark : job.remarks) {
-    const bool said_above = remark.reason == "decided-by-hand" || remark.reason == "wrong-results";
-    if (remark.kind != RemarkKind::kMissed || said_above) continue;
+    if (remark.kind != RemarkKind::kMissed || remark.reason == "decided-by-hand" || remark.reason == kLeftOutReason)
+      continue;
     Declines& group = groups[{remark.pass, remark.reason}];
     if (group.count++ == 0) group.first = &remark;
   }
@@ -320,7 +313,7 @@ void adviseOnUnattributed(const JobIndex& index, std::vector<Advice>* advice) {
 std::vector<Advice> makeAdvice(const JobRecord& job, const JobIndex& index) {
   std::vector<Advice> advice;
   adviseOnAccuracy(index, &advice);
-  adviseOnFaults(job, &advice);
+  adviseOnPasses(job, &advice);
   adviseOnNoise(index, &advice);
   adviseOnInterpreter(index, &advice);
   adviseOnConversions(index, &advice);

@@ -25,6 +25,7 @@
 #include "core/base/error.h"
 #include "core/graph/graph_heap.h"
 #include "core/graph/pipeline.h"
+#include "core/graph/strides.h"
 #include "core/graph/value_uses.h"
 #include "core/lower/region_levels.h"
 #include "core/lower/region_spec.h"
@@ -334,11 +335,12 @@ void makeAndDestroy(Table& table, int size, const Graph& graph, std::size_t made
 }
 
 void planAlone(Table& table, int size, Graph& graph, const OriginTable& origins) {
-  NodeSet effects;
+  NodeSet effects, strided;
   timed(table, "libtorch: alias analysis before regions", size, [&] { effects = nodesWithEffects(graph); });
+  timed(table, "ours: strides that are read", size, [&] { strided = nodesWithShownStrides(graph); });
   std::unique_ptr<RegionLevels> levels;
   timed(table, "ours: levels and lowering", size,
-        [&] { levels = std::make_unique<RegionLevels>(*graph.block(), effects, NodeSet()); });
+        [&] { levels = std::make_unique<RegionLevels>(*graph.block(), effects, strided, nullptr, 1); });
   std::vector<const PlacedNode*> nodes;
   for (const PlacedNode& placed : levels->nodes()) {
     if (placed.lowered) nodes.push_back(&placed);

@@ -154,7 +154,7 @@ graph(%x : Float(1, 3, 8, 8)):
   OptimizeOptions options;
   options.dump_directory = folder_;
   Observer nobody;
-  EXPECT_THROW(runPipeline(*graph, origins, passes, options, nobody), Error);
+  runPipeline(*graph, origins, passes, options, nobody);
   std::vector<IrCase> reproducer;
   for (const auto& file : std::filesystem::directory_iterator(folder_)) {
     if (file.path().filename().string().rfind("reproduce-", 0) == 0) reproducer = readCases(file.path().string());

@@ -14,13 +14,12 @@ namespace {
 void runRegion(const c10::OperatorHandle&, torch::jit::Stack* stack) {
   const auto arguments = torch::jit::last(*stack, 3);
   const c10::intrusive_ptr<Region> region = arguments[0].toCustomClass<Region>();
-  PlanCache& plans = region->plans();
   c10::SmallVector<const at::Tensor*, 16> tensors;
   c10::SmallVector<std::int64_t, 16> sizes;
   for (const c10::IValue& tensor : arguments[1].toListRef()) tensors.push_back(&tensor.toTensor());
   for (const c10::IValue& size : arguments[2].toListRef()) sizes.push_back(size.toInt());
-  c10::SmallVector<at::Tensor, 8> results(plans.spec().outputs.size());
-  plans.run(tensors, sizes, results.data());
+  c10::SmallVector<at::Tensor, 8> results(region->plans().spec().outputs.size());
+  region->run(tensors, sizes, results.data());
   c10::List<at::Tensor> list;
   list.reserve(results.size());
   for (at::Tensor& result : results) list.push_back(std::move(result));
@@ -42,6 +41,7 @@ TORCH_LIBRARY(ipex_studio, m) {
       .def(torch::init<const std::string&, std::vector<at::Tensor>>())
       .def("set_tuning", &Region::setTuning)
       .def("set_batch_buckets", &Region::setBatchBuckets)
+      .def("set_original_code", &Region::setOriginalCode)
       .def("packed", &Region::packed)
       .def("start_profile", &Region::startProfile)
       .def("stop_profile", &Region::stopProfile)
@@ -51,6 +51,7 @@ TORCH_LIBRARY(ipex_studio, m) {
                     auto region = c10::make_intrusive<Region>(std::get<0>(state), std::move(std::get<1>(state)));
                     region->readTuning(std::get<3>(state));
                     region->setBatchBuckets(std::move(std::get<4>(state)));
+                    region->setOriginalCode(std::get<5>(state), std::move(std::get<6>(state)));
                     region->setPrepared(preparedBesideOpenFiles());
                     return region;
                   });

@@ -232,15 +232,71 @@ PlanCache::Sizes PlanCache::sizes() const {
     sizes.instances += entry->instances;
     sizes.bytes += entry->bytes();
   }
+  const std::lock_guard<std::mutex> refusals_lock(refusals_mutex_);
+  sizes.refused = refusals_.size();
   return sizes;
 }
 
+bool PlanCache::isTypedFor(c10::ArrayRef<const at::Tensor*> tensors) const {
+  std::size_t next = 0;
+  for (const PlanSpec::Input& input : spec_.inputs) {
+    if (input.is_int) continue;
+    if (next == tensors.size()) return false;
+    const TensorDesc desc = descOf(*tensors[next++]);
+    if (desc.dtype != input.dtype || desc.dims.rank != input.rank) return false;
+  }
+  return next == tensors.size();
+}
+
+std::optional<std::string> PlanCache::refusalOf(const Signature& signature) const {
+  if (!any_refused_.load(std::memory_order_acquire)) return std::nullopt;
+  const std::lock_guard<std::mutex> lock(refusals_mutex_);
+  const auto found = refusals_.find(signature.key());
+  return found == refusals_.end() ? std::nullopt : std::optional<std::string>(found->second);
+}
+
+void PlanCache::rememberRefusal(const Signature& signature, const std::string& why) {
+  const std::lock_guard<std::mutex> lock(refusals_mutex_);
+  if (refusals_.size() == kMaxRefusals) refusals_.clear();
+  refusals_.emplace(signature.key(), why);
+  any_refused_.store(true, std::memory_order_release);
+}
+
+PlanCache::Entry* PlanCache::findOrCompile(Signature& signature, std::string* why) {
+  const bool bucketed = !buckets_.empty() && !value_hook_;
+  Entry* entry = bucketed ? nullptr : hold(signature);
+  if (entry != nullptr) return entry;
+  if (const auto refusal = refusalOf(signature)) {
+    *why = *refusal;
+    return nullptr;
+  }
+  try {
+    if (bucketed) entry = holdBucket(signature);
+    if (entry == nullptr) entry = hold(signature);
+    return entry != nullptr ? entry : compile(signature);
+  } catch (const std::bad_alloc&) {
+    *why = "There is not enough memory for a plan of these sizes.";  // there may be later
+  } catch (const std::exception& problem) {
+    if (!isTypedFor(signature.tensors)) throw;
+    *why = problem.what();
+    signature.unpad();
+    rememberRefusal(signature, *why);
+  }
+  return nullptr;
+}
+
 void PlanCache::run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef ints, at::Tensor* results) {
+  std::string why;
+  if (!tryRun(tensors, ints, results, &why)) throw Error(ExitCode::kFailure, why);
+}
+
+bool PlanCache::tryRun(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef ints, at::Tensor* results,
+                       std::string* why) {
   at::internal::lazy_init_num_threads();
   Signature signature(*this, tensors, ints);
-  Entry* entry = buckets_.empty() || value_hook_ ? nullptr : holdBucket(signature);
-  if (entry == nullptr) entry = hold(signature);
-  Lease lease(*this, entry != nullptr ? entry : compile(signature));
+  Entry* entry = findOrCompile(signature, why);
+  if (entry == nullptr) return false;
+  Lease lease(*this, entry);
   Running& running = lease.running();
   const bool pads = signature.padded_inputs != 0 && signature.samples() < signature.padded;
   std::size_t next_tensor = 0;
@@ -266,6 +322,7 @@ void PlanCache::run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef in
   } else {
     running.instance.run(running.inputs.data(), running.outputs.data());
   }
+  return true;
 }
 
 }  // namespace ipex_studio

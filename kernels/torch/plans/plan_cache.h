@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -54,7 +55,15 @@ class PlanCache {
 
   // tensors: per tensor input in order; ints: per integer input in order. results: one per output of the spec, set to
   // fresh row-major tensors.
+  // Throws Error(kFailure) where no plan can take the inputs, and where a step refuses their values.
   void run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef ints, at::Tensor* results);
+  // The same, but returns false, with the reason as a sentence, where no plan can take inputs of these sizes. Sizes
+  // that were refused are remembered, the last kMaxRefusals of them: nothing is compiled for them again. Inputs of
+  // other types or ranks than the spec has still throw.
+  static constexpr std::size_t kMaxRefusals = 256;
+  bool tryRun(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef ints, at::Tensor* results, std::string* why);
+  // True if the tensors have the types and ranks that the spec was made for.
+  bool isTypedFor(c10::ArrayRef<const at::Tensor*> tensors) const;
 
   // While set, runs append their step times. Null ends profiling. Only the thread that runs may set it.
   void setProfile(std::shared_ptr<PlanProfile> profile) { profile_ = std::move(profile); }
@@ -94,6 +103,7 @@ class PlanCache {
     std::size_t plans = 0;      // signatures kept
     std::size_t instances = 0;  // arenas of them, idle or running
     std::size_t bytes = 0;      // what the budget counts
+    std::size_t refused = 0;    // signatures known to have no plan
   };
   Sizes sizes() const;
 
@@ -105,8 +115,11 @@ class PlanCache {
   struct Signature;
 
   Entry* find(const Signature& signature) const;
-  Entry* hold(const Signature& signature) const;  // null: not compiled yet
-  Entry* compile(const Signature& signature);     // held
+  Entry* hold(const Signature& signature) const;                 // null: not compiled yet
+  Entry* compile(const Signature& signature);                    // held
+  Entry* findOrCompile(Signature& signature, std::string* why);  // held; null: refused
+  std::optional<std::string> refusalOf(const Signature& signature) const;
+  void rememberRefusal(const Signature& signature, const std::string& why);
   Entry* compileLocked(const Signature& signature);
   // plan_cache_buckets.cpp
   Entry* holdBucket(Signature& signature);
@@ -133,6 +146,11 @@ class PlanCache {
   c10::intrusive_ptr<Tuning> tuning_;  // null: only what choices_ holds
   MemoryTuningStore choices_;
   std::set<std::int32_t> measured_;  // numbers of threads; guarded by mutex_
+
+  // Reasons by Signature::key(), guarded by refusals_mutex_; runs with a plan do not look at them.
+  mutable std::mutex refusals_mutex_;
+  std::map<std::vector<std::int64_t>, std::string> refusals_;
+  std::atomic<bool> any_refused_{false};
 
   std::atomic<Table*> table_;
   mutable std::atomic<std::int32_t> readers_{0};  // threads between reading table_ and holding an entry

@@ -43,7 +43,12 @@ PlanCache::Entry* PlanCache::proveBucket(Signature& signature, std::int64_t buck
   signature.pad(bucket);
   if (samples == bucket) return compileLocked(signature);
   BatchIndependence rows = proveBatchIndependence(spec_, exact, batchInputs(signature), samples, bucket);
-  Entry* entry = rows.why_not.empty() ? compileLocked(signature) : nullptr;
+  Entry* entry = nullptr;
+  try {
+    if (rows.why_not.empty()) entry = compileLocked(signature);
+  } catch (const Error&) {
+    rows.why_not = "the sizes of the bucket are refused";
+  }
   if (entry != nullptr && !entry->output_rows.empty() && entry->output_rows != rows.outputs) {
     rows.why_not = "other sizes have other rows in the results";
     release(entry);

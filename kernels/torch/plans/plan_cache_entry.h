@@ -63,6 +63,17 @@ struct PlanCache::Signature {
     padded_inputs = 0;
     setHash();
   }
+  // All that a plan is compiled for, as numbers.
+  std::vector<std::int64_t> key() const {
+    std::vector<std::int64_t> numbers{threads, node};
+    numbers.insert(numbers.end(), ints.begin(), ints.end());
+    for (const at::Tensor* tensor : tensors) {
+      numbers.push_back(static_cast<std::int64_t>(tensor->scalar_type()));
+      numbers.insert(numbers.end(), tensor->sizes().begin(), tensor->sizes().end());
+      numbers.insert(numbers.end(), tensor->strides().begin(), tensor->strides().end());
+    }
+    return numbers;
+  }
   bool isPadded(std::size_t tensor) const { return padded_inputs != 0 && (padded_inputs >> tensor & 1) != 0; }
 
   bool matches(const PlanSpec& spec, const Entry& entry) const;

@@ -1,8 +1,13 @@
 #include "kernels/torch/plans/region.h"
 
+#include <algorithm>
+
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/op/plan_spec.h"
+#include "core/record/original_code_step.h"
 #include "core/record/records_json.h"
+#include "core/torch/tensor_bridge.h"
 #include "kernels/torch/plans/prepared_files.h"
 
 namespace ipex_studio {
@@ -11,8 +16,68 @@ Region::Region(const std::string& plan_text, std::vector<at::Tensor> constants)
     : plans_(planSpecFromText(plan_text), std::move(constants)) {}
 
 Region::State Region::state() const {
-  return {planSpecToText(plans_.spec()), plans_.constants(), IPEX_STUDIO_VERSION, plans_.tuningRecord(),
-          plans_.batchBuckets()};
+  return {planSpecToText(plans_.spec()),
+          plans_.constants(),
+          IPEX_STUDIO_VERSION,
+          plans_.tuningRecord(),
+          plans_.batchBuckets(),
+          original_code_ ? original_code_->text() : std::string(),
+          original_code_ ? original_code_->tensors() : std::vector<at::Tensor>()};
+}
+
+void Region::setOriginalCode(const std::string& text, std::vector<at::Tensor> tensors) {
+  original_code_ = text.empty() ? nullptr : std::make_unique<OriginalCode>(text, std::move(tensors));
+}
+
+void Region::run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results) {
+  std::string why;
+  try {
+    if (plans_.tryRun(tensors, sizes, results, &why)) return;
+    if (!original_code_) throw Error(ExitCode::kFailure, why);
+  } catch (const std::exception& problem) {
+    if (!original_code_ || !plans_.isTypedFor(tensors)) throw;
+    why = problem.what();
+  }
+  runOriginalCode(tensors, sizes, results, why);
+}
+
+void Region::runOriginalCode(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results,
+                             const std::string& why) {
+  const std::int64_t begin = nowNs();
+  std::vector<at::Tensor> computed = original_code_->run(tensors, sizes, plans_.constants());
+  if (computed.size() != plans_.spec().outputs.size()) {
+    throw Error(ExitCode::kBadModel,
+                "The original code of a region in this file has another number of results; export the model again.");
+  }
+  std::move(computed.begin(), computed.end(), results);
+  if (!warned_.exchange(true)) warnOnce("A part of this model runs its original code, which is slower: " + why);
+  if (profile_ && !plans_.spec().outputs.empty()) recordOriginalCode(results[0], why, begin, nowNs() - begin);
+}
+
+void Region::recordOriginalCode(const at::Tensor& result, const std::string& why, std::int64_t begin_ns,
+                                std::int64_t elapsed_ns) {
+  if (profile_->steps.size() != 1 || profile_->steps[0].kernel != kOriginalCodeKernel) {
+    StepRecord step;
+    step.kind = "original code";
+    step.kernel = kOriginalCodeKernel;
+    step.dst_shape = descOf(result).dims.str();
+    std::string last;
+    for (const PlanNode& node : plans_.spec().nodes) {
+      if (node.is_int) continue;
+      (step.name.empty() ? step.name : last) = node.name;
+      step.origins.insert(step.origins.end(), node.origins.begin(), node.origins.end());
+    }
+    if (!last.empty()) step.name += " … " + last;
+    std::sort(step.origins.begin(), step.origins.end());
+    step.origins.erase(std::unique(step.origins.begin(), step.origins.end()), step.origins.end());
+    *profile_ = {};
+    profile_->steps = {step};
+    profile_->dispatches = {{0, "plan", "", false, why, 0, 0}, {0, kOriginalCodeKernel, "", true, "chosen", 0, 0}};
+    profile_->begin_ns.resize(1);
+    profile_->elapsed_ns.resize(1);
+  }
+  profile_->begin_ns[0].push_back(begin_ns);
+  profile_->elapsed_ns[0].push_back(elapsed_ns);
 }
 
 Region::State Region::stateFrom(const c10::IValue& saved) {
@@ -20,8 +85,10 @@ Region::State Region::stateFrom(const c10::IValue& saved) {
   if (saved.isTuple()) {
     for (const c10::IValue& part : saved.toTupleRef().elements()) parts.push_back(part);
   }
-  const bool fits = parts.size() >= 4 && parts.size() <= 5 && parts[0].isString() && parts[1].isTensorList() &&
-                    parts[2].isString() && parts[3].isString() && (parts.size() == 4 || parts[4].isIntList());
+  const bool fits = (parts.size() == 4 || parts.size() == 5 || parts.size() == 7) && parts[0].isString() &&
+                    parts[1].isTensorList() && parts[2].isString() && parts[3].isString() &&
+                    (parts.size() == 4 || parts[4].isIntList()) &&
+                    (parts.size() < 7 || (parts[5].isString() && parts[6].isTensorList()));
   if (!fits) {
     const std::string writer = parts.size() > 2 && parts[2].isString() ? " (" + parts[2].toStringRef() + ")" : "";
     throw Error(ExitCode::kBadModel,
@@ -29,9 +96,15 @@ Region::State Region::stateFrom(const c10::IValue& saved) {
                     ", which this one (" IPEX_STUDIO_VERSION ") does not read; export the model again.");
   }
   std::vector<std::int64_t> buckets;
-  if (parts.size() == 5) buckets = parts[4].toIntVector();
-  return {parts[0].toStringRef(), parts[1].toTensorVector(), parts[2].toStringRef(), parts[3].toStringRef(),
-          std::move(buckets)};
+  if (parts.size() > 4) buckets = parts[4].toIntVector();
+  const bool has_code = parts.size() == 7;
+  return {parts[0].toStringRef(),
+          parts[1].toTensorVector(),
+          parts[2].toStringRef(),
+          parts[3].toStringRef(),
+          std::move(buckets),
+          has_code ? parts[5].toStringRef() : std::string(),
+          has_code ? parts[6].toTensorVector() : std::vector<at::Tensor>()};
 }
 
 Region::Packed Region::packed() const {

@@ -1,6 +1,7 @@
 // Region: a static part of a graph as one TorchScript object. `ipex_studio::region(region, tensors, sizes)` runs it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,21 +10,34 @@
 #include <torch/script.h>
 
 #include "core/plan/value_source.h"
+#include "kernels/torch/plans/original_code.h"
 #include "kernels/torch/plans/plan_cache.h"
 
 namespace ipex_studio {
 
-// Saved as (plan text, constants, library version, tuning record, batch buckets). Prepared state is never saved: it is
-// made for the machine that loads, which ignores choices measured on other machines.
+// Saved as (plan text, constants, library version, tuning record, batch buckets, text and tensors of the original
+// code). Prepared state is never saved: it is made for the machine that loads, which ignores choices measured on other
+// machines.
 class Region : public torch::CustomClassHolder, public ValueSource {
  public:
-  using State = std::tuple<std::string, std::vector<at::Tensor>, std::string, std::string, std::vector<std::int64_t>>;
-  // The state read from a file, without buckets if it has none; throws Error(kBadModel) when it was written by a
-  // version that kept something else.
+  using State = std::tuple<std::string, std::vector<at::Tensor>, std::string, std::string, std::vector<std::int64_t>,
+                           std::string, std::vector<at::Tensor>>;
+  // The state read from a file, without buckets and original code if it has none; throws Error(kBadModel) when it was
+  // written by a version that kept something else.
   static State stateFrom(const c10::IValue& saved);
 
   // Throws Error(kBadModel) when the text or the constants are damaged.
   Region(const std::string& plan_text, std::vector<at::Tensor> constants);
+
+  // Computes the results, one for each output of the plan: by a plan, else by the original code. That runs where no
+  // plan can take the sizes of the inputs, which is remembered, and where a step refuses their values, so that the
+  // error is the one that the original raises. Inputs are never written to. Inputs of other types or ranks than those
+  // that the model was optimized with throw Error(kFailure): what was rewritten around them relies on those. Without
+  // original code every refusal throws.
+  void run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results);
+
+  // To be called before the first run.
+  void setOriginalCode(const std::string& text, std::vector<at::Tensor> tensors);
 
   PlanCache& plans() { return plans_; }
   State state() const;
@@ -44,12 +58,20 @@ class Region : public torch::CustomClassHolder, public ValueSource {
 
   // From start to stop every run records its steps. stop returns them as JSON: {"steps": [StepRecord], "dispatches":
   // [DispatchRecord], "begin_ns": [per step [per run]], "elapsed_ns": likewise}, steady clock; "{}" when nothing ran.
-  // Not while other threads run the region.
+  // Original code is one step whose kernel is kOriginalCodeKernel (core/record/original_code_step.h), with the reason
+  // among its dispatches. Not while other threads run the region.
   void startProfile();
   std::string stopProfile();
 
  private:
+  void runOriginalCode(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results,
+                       const std::string& why);
+  void recordOriginalCode(const at::Tensor& result, const std::string& why, std::int64_t begin_ns,
+                          std::int64_t elapsed_ns);
+
   PlanCache plans_;
+  std::unique_ptr<OriginalCode> original_code_;  // null: unknown
+  std::atomic<bool> warned_{false};
   std::shared_ptr<PlanProfile> profile_;
 };
 

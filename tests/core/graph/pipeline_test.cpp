@@ -151,29 +151,7 @@ TEST(Pipeline, DumpsEveryChange) {
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "dumps/02-eliminate-dropout.ir"));
 }
 
-bool throwing(Graph&, PassContext&) { throw std::runtime_error("no such thing\nstack"); }
 bool lying(Graph&, PassContext&) { return true; }
-
-TEST(Pipeline, LeavesAReproducerOfAPassThatThrows) {
-  TemporaryFolder folder;
-  Rewriting rewriting(kTwoDropouts);
-  OptimizeOptions options;
-  options.dump_directory = folder.path().string();
-  const Pass pass = {"fold-nothing", "Throws.", &throwing};
-  try {
-    rewriting.run({&pass}, options);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "Pass fold-nothing failed: no such thing. The graph before it is in reproduce-01-fold-nothing.ir. Use "
-              "--disable fold-nothing to go on without it.");
-  }
-  std::ifstream file(folder.path() / "reproduce-01-fold-nothing.ir");
-  std::stringstream text;
-  text << file.rdbuf();
-  EXPECT_EQ(text.str().find("# pass: fold-nothing\n# case: the graph before fold-nothing, which failed\ngraph("), 0U)
-      << text.str();
-}
 
 TEST(PipelineDeathTest, APassMustNotLieAboutChange) {
   Rewriting rewriting(kTwoDropouts);

@@ -7,7 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/lower/region_object.h"
 #include "core/model/verify.h"
+#include "core/op/plan_spec.h"
+#include "core/record/warning_reasons.h"
 #include "passes/optimize.h"
 
 namespace ipex_studio::testing {
@@ -34,9 +37,14 @@ inline IValue call(Module& module, const Inputs& inputs) {
   return module.forward(inputs);
 }
 
+// Fails the test where a pass was left out, since results are right then, too.
+struct WholePipeline : Observer {
+  void onRemark(const Remark& remark) override { EXPECT_NE(remark.reason, kLeftOutReason) << remark.text; }
+};
+
 inline OptimizedModel optimized(const Module& module, const Inputs& example, const OptimizeOptions& options = {}) {
-  Observer silent;
-  return optimizeModel(module, example, options, silent);
+  WholePipeline observer;
+  return optimizeModel(module, example, options, observer);
 }
 
 // Returns the sentence about the difference; empty if there is none.
@@ -63,7 +71,39 @@ inline std::string difference(const Module& original, Module& candidate, const I
   return {};
 }
 
-// Optimizes for inputs[0], then compares on all inputs, with regions and without.
+// A copy of the module in which no plan can be made for any inputs, so that each region runs its original code.
+inline Module withRefusedPlans(const Module& module) {
+  Module copy = module.clone();
+  for (std::size_t r = 0; copy.hasattr("region_" + std::to_string(r)); ++r) {
+    const std::string name = "region_" + std::to_string(r);
+    const IValue saved = callRegion(module.attr(name), "__getstate__");
+    std::vector<IValue> state;
+    for (const IValue& part : saved.toTupleRef().elements()) state.push_back(part);
+    PlanSpec plan = planSpecFromText(state.at(0).toStringRef());
+    PlanNode refused;
+    refused.op = parseOpSpec("reshape{shape=[1000003]}");
+    refused.src = {0};
+    refused.name = "refused";
+    while (refused.src[0] < static_cast<std::int32_t>(plan.inputs.size()) &&
+           plan.inputs[static_cast<std::size_t>(refused.src[0])].is_int)
+      ++refused.src[0];
+    plan.nodes.clear();
+    plan.outputs.assign(plan.outputs.size(), 0);
+    for (std::int32_t& output : plan.outputs) {
+      output = static_cast<std::int32_t>(plan.inputs.size() + plan.constants.size() + plan.nodes.size());
+      refused.dst = {output};
+      plan.nodes.push_back(refused);
+    }
+    const IValue region = makeRegionObject(planSpecToText(plan), state.at(1).toTensorVector());
+    EXPECT_NE(state.at(5).toStringRef(), "") << name << " has no original code";
+    setOriginalCode(region, state.at(5).toStringRef(), state.at(6).toTensorVector());
+    copy.setattr(name, region);
+  }
+  return copy;
+}
+
+// Optimizes for inputs[0], then compares on all inputs: with regions, without regions, and with regions whose plans are
+// refused.
 inline OptimizedModel expectSame(const Module& module, const std::vector<Inputs>& inputs,
                                  const OptimizeOptions& options = {}) {
   Inputs example;
@@ -71,10 +111,14 @@ inline OptimizedModel expectSame(const Module& module, const std::vector<Inputs>
   OptimizedModel result;
   try {
     result = optimized(module, example, options);
+    Module refused = withRefusedPlans(result.module);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       EXPECT_EQ(difference(module, result.module, inputs[i]), "")
           << "with regions, inputs " << i << "\n"
           << result.module.get_method("forward").graph()->toString(false);
+      EXPECT_EQ(difference(module, refused, inputs[i]), "")
+          << "with refused plans, inputs " << i << "\n"
+          << result.rewritten.get_method("forward").graph()->toString(false);
       EXPECT_EQ(difference(module, result.rewritten, inputs[i]), "")
           << "without regions, inputs " << i << "\n"
           << result.rewritten.get_method("forward").graph()->toString(false);

@@ -1,11 +1,14 @@
 // Small networks in the manner of well-known ones, with seeded weights, and helpers of the tests.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/quantization/calibrate.h"
+#include "core/record/warning_reasons.h"
 #include "passes/optimize.h"
 
 namespace ipex_studio {
@@ -13,7 +16,10 @@ namespace ipex_studio {
 struct RemarkLog : Observer {
   std::vector<Remark> remarks;
   std::vector<PassRecord> passes;
-  void onRemark(const Remark& remark) override { remarks.push_back(remark); }
+  void onRemark(const Remark& remark) override {
+    EXPECT_NE(remark.reason, kLeftOutReason) << remark.text;
+    remarks.push_back(remark);
+  }
   void onPass(const PassRecord& record) override { passes.push_back(record); }
   std::vector<std::string> reasonsOf(const std::string& pass) const {
     std::vector<std::string> found;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/record/warning_reasons.h"
 #include "studio/ui/selection.h"
 #include "tests/studio/synthetic_job.h"
 
@@ -87,6 +88,18 @@ TEST(Snapshot, LayoutsAreAdvisedAgainstReordersOnly) {
   conversion->kind = "cast";
   conversion->dst_layout = conversion->src_layout;
   EXPECT_FALSE(advised());
+}
+
+TEST(Snapshot, APassThatWasLeftOutIsAWarning) {
+  auto job = std::make_shared<JobRecord>(*testing::resnetJob());
+  const std::string text = "Pass fold-pad was left out: it broke the graph: aten::add reads %y.";
+  job->remarks.push_back({"fold-pad", RemarkKind::kMissed, kLeftOutReason, text, {}});
+  const SnapshotPtr snapshot = makeSnapshot(job, testing::donePartsOf(*job), nullptr);
+  const auto& advice = snapshot->index->advice;
+  const auto found = std::find_if(advice.begin(), advice.end(), [&](const Advice& each) { return each.text == text; });
+  ASSERT_NE(found, advice.end());
+  EXPECT_EQ(found->tone, Advice::Tone::kWarning);
+  EXPECT_EQ(found->tab, "remarks");
 }
 
 TEST(Snapshot, EmptyJobHasEmptyIndexes) {
