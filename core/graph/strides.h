@@ -11,8 +11,8 @@ namespace ipex_studio {
 bool readsStrides(c10::Symbol kind);
 
 // The nodes between such operators and values that are row-major however they are made. Passes and plans leave them
-// alone, since what they make in their place is row-major. Strides of the example run are no facts: those of axes of one
-// element say nothing about longer ones. `readers` are all nodes of a graph for which readsStrides() is true.
+// alone, since what they make in their place is row-major. Strides of the example run are no facts: those of axes of
+// one element say nothing about longer ones. `readers` are all nodes of a graph for which readsStrides() is true.
 NodeSet nodesWithShownStrides(const std::vector<torch::jit::Node*>& readers);
 NodeSet nodesWithShownStrides(torch::jit::Graph& graph);
 

@@ -13,7 +13,7 @@
 
 #include "core/graph/node_facts.h"
 #include "core/graph/pass.h"
-#include "core/graph/pipeline.h"
+#include "core/pipeline/pipeline.h"
 #include "passes/pass_list.h"
 #include "passes/simplify/whole_branch.h"
 

@@ -24,12 +24,12 @@
 
 #include "core/base/error.h"
 #include "core/graph/graph_heap.h"
-#include "core/graph/pipeline.h"
 #include "core/graph/strides.h"
 #include "core/graph/value_uses.h"
 #include "core/lower/region_levels.h"
 #include "core/lower/region_spec.h"
 #include "core/lower/regions.h"
+#include "core/pipeline/pipeline.h"
 #include "core/plan/plan.h"
 #include "kernels/kernel_list.h"
 #include "passes/pipeline.h"

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "core/graph/pipeline.h"
+#include "core/pipeline/pipeline.h"
 #include "core/quantization/recipe.h"
 #include "core/record/warning_reasons.h"
 #include "passes/pipeline.h"

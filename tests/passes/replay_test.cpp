@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "core/base/error.h"
-#include "core/graph/pipeline.h"
-#include "core/graph/replay_text.h"
+#include "core/pipeline/pipeline.h"
+#include "core/pipeline/replay_text.h"
 #include "passes/pipeline.h"
 #include "tests/passes/ir_graph.h"
 #include "tests/passes/ir_runner.h"

@@ -1,7 +1,7 @@
 // `--limit N` is how a person finds a wrong rewrite, so every N gives a graph that is sound, runs and is right.
 #include <gtest/gtest.h>
 
-#include "core/graph/graph_fault.h"
+#include "core/pipeline/graph_fault.h"
 #include "passes/optimize.h"
 #include "tests/core/graph/script_models.h"
 

@@ -1,7 +1,7 @@
 // Regions and the nodes between them stay in an order in which each value is computed before it is read.
 #include <gtest/gtest.h>
 
-#include "core/graph/graph_fault.h"
+#include "core/pipeline/graph_fault.h"
 #include "tests/core/graph/script_models.h"
 
 namespace ipex_studio {

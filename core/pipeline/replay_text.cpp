@@ -1,5 +1,5 @@
 // The writer of replayable graphs: constants as expressions, then the printed graph.
-#include "core/graph/replay_text.h"
+#include "core/pipeline/replay_text.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "core/graph/graph_copy.h"
+#include "core/pipeline/graph_copy.h"
 
 #include <vector>
 

@@ -10,9 +10,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/graph/graph_copy.h"
-#include "core/graph/graph_fault.h"
-#include "core/graph/pipeline.h"
+#include "core/pipeline/graph_copy.h"
+#include "core/pipeline/graph_fault.h"
+#include "core/pipeline/pipeline.h"
 #include "core/record/warning_reasons.h"
 #include "passes/pipeline.h"
 #include "tests/goal.h"

@@ -1,4 +1,4 @@
-#include "core/graph/graph_fault.h"
+#include "core/pipeline/graph_fault.h"
 
 #include <fmt/format.h>
 

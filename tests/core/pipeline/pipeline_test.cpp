@@ -1,5 +1,5 @@
 // The runner of passes: gates, limits, dumps, reproducers, checks of "changed", size and speed on large graphs.
-#include "core/graph/pipeline.h"
+#include "core/pipeline/pipeline.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/graph/labels.h"
-#include "core/graph/pipeline.h"
+#include "core/pipeline/pipeline.h"
 
 namespace ipex_studio {
 

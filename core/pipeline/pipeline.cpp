@@ -1,5 +1,5 @@
 // The pipeline: gate, time, hash, check, dump and report around every pass, in one place.
-#include "core/graph/pipeline.h"
+#include "core/pipeline/pipeline.h"
 
 #include <algorithm>
 #include <chrono>
@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
-#include "core/graph/graph_copy.h"
-#include "core/graph/graph_fault.h"
-#include "core/graph/replay_text.h"
+#include "core/pipeline/graph_copy.h"
+#include "core/pipeline/graph_fault.h"
+#include "core/pipeline/replay_text.h"
 #include "core/record/warning_reasons.h"
 #include "core/torch/torch_error.h"
 
