@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_set>
 
 #include "core/base/error.h"
 #include "core/graph/fused_op.h"
 #include "core/model/copy_value.h"
+#include "core/model/discrete_results.h"
 #include "core/model/module_state.h"
 #include "core/model/random_numbers.h"
 #include "core/model/run_mode.h"
@@ -200,6 +202,40 @@ RandomDraws drawsOf(const Module& original, const std::vector<Inputs>& steps, co
   return draws;
 }
 
+// True if a result is of integers or booleans, or the code rounds, so that results may jump.
+bool mayJump(const Module& module, const std::vector<IValue>& results) {
+  for (const IValue& result : results) {
+    for (const at::Tensor& tensor : tensorsOf(result)) {
+      if (c10::isIntegralType(tensor.scalar_type(), /*includeBool=*/true)) return true;
+    }
+  }
+  static const std::unordered_set<c10::Symbol> kinds = {c10::aten::round,  c10::aten::round_, c10::aten::floor,
+                                                        c10::aten::floor_, c10::aten::ceil,   c10::aten::ceil_,
+                                                        c10::aten::trunc,  c10::aten::trunc_};
+  bool rounds = false;
+  visitNodes(module, [&](const Node* node) { rounds = rounds || kinds.count(node->kind()) != 0; });
+  return rounds;
+}
+
+// Adds the values before the jumps of results. What cannot be looked into is compared as it is.
+void addJumps(const Module& original, const std::vector<Inputs>& steps, const std::string& reset,
+              ReferenceResults* reference) {
+  if (!mayJump(original, reference->own)) return;
+  try {
+    const auto discrete = std::make_shared<DiscreteResults>(original);
+    if (discrete->empty()) return;
+    Module eager = copyModule(discrete->module());
+    std::vector<IValue> values = runSequence(eager, steps, reset, kSeed).results;
+    for (const IValue& returned : values) discrete->check(returned);
+    if (discrete->empty()) return;
+    reference->values = std::move(values);
+    if (reference->fp64) reference->exact_values = runDouble(discrete->module(), steps, reset);
+    reference->discrete = discrete;
+  } catch (const std::exception&) {
+    reference->discrete = nullptr;
+  }
+}
+
 }  // namespace
 
 // Iterative, since results may be nested.
@@ -264,6 +300,7 @@ ReferenceResults referenceResults(const Module& original, const std::vector<Inpu
     if (judgeable) reference.fp64 = runDouble(original, steps, reset);
     const bool may_be_low = reference.precision == Precision::kBf16 || reference.precision == Precision::kFp16;
     if (may_be_low && !computesBelowFp32(reference)) reference.precision = Precision::kFp32;
+    addJumps(original, steps, reset, &reference);
     return reference;
   } catch (const c10::Error& problem) {
     throw runError(problem);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "core/record/options.h"
 
 namespace ipex_studio {
+
+class DiscreteResults;  // core/model/discrete_results.h
 
 // All tensors and numbers of a result, in order; numbers as tensors of no dimension.
 std::vector<at::Tensor> tensorsOf(const torch::jit::IValue& result);
@@ -44,6 +47,11 @@ struct ReferenceResults {
   // values and its results are further off than FP32's.
   Precision precision = Precision::kFp32;
   RandomDraws random;
+  // What the module of `discrete` returned at each step, in FP32 and, where there is such a reference, in FP64. Null
+  // and empty if no result jumps.
+  std::shared_ptr<const DiscreteResults> discrete;
+  std::vector<torch::jit::IValue> values;
+  std::optional<std::vector<torch::jit::IValue>> exact_values;
 };
 // Runs copies of `original` on the steps, after calling `reset` (may be empty) on each.
 ReferenceResults referenceResults(const torch::jit::Module& original, const std::vector<Inputs>& steps,

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/model/discrete_results.h"
 #include "core/model/module_state.h"
 #include "core/torch/torch_error.h"
 
@@ -91,8 +92,8 @@ at::Tensor asNumbers(const at::Tensor& tensor) {
   return (tensor.is_complex() ? at::view_as_real(tensor.resolve_conj()) : tensor).to(at::kDouble);
 }
 
-AccuracyRecord compareOne(const at::Tensor& actual, const at::Tensor& eager, const at::Tensor* fp64,
-                          const AccuracyRule& rule) {
+AccuracyRecord compareValues(const at::Tensor& actual, const at::Tensor& eager, const at::Tensor* fp64,
+                             const AccuracyRule& rule) {
   AccuracyRecord record;
   if (!actual.sizes().equals(eager.sizes()) || actual.scalar_type() != eager.scalar_type()) {
     record.reference = "eager";
@@ -121,6 +122,83 @@ AccuracyRecord compareOne(const at::Tensor& actual, const at::Tensor& eager, con
   fillDistances(result, clean, record);
   return rule.precision == Precision::kFp32 ? judgeElements(own, clean, record)
                                             : judgeDirection(own, clean, rule, record);
+}
+
+// The values before the jumps in the results of a call.
+struct CallJumps {
+  const DiscreteResults* model = nullptr;  // null: none is known
+  const IValue* returned = nullptr;
+  const IValue* exact = nullptr;  // may be null
+};
+
+// Judges a result that is not right by its elements once more: near a jump either side is right.
+AccuracyRecord judgeJumps(std::size_t output, const at::Tensor& actual, const at::Tensor& own, const CallJumps& jumps,
+                          const AccuracyRule& rule, AccuracyRecord record) {
+  const bool low = rule.precision != Precision::kFp32;
+  if (low && jumps.model->rounds(output)) {
+    record.reference = "eager";
+    return judgeDirection(own.to(at::kDouble), own.to(at::kDouble), rule, record);
+  }
+  const auto verdict =
+      jumps.model->judge(output, actual, own, *jumps.returned, jumps.exact, low ? rule.leastCosine() : 0);
+  if (!verdict) return record;
+  const auto wrong = actual.numel() - verdict->right.sum().item<std::int64_t>();
+  const auto differing = actual.ne(own).sum().item<std::int64_t>();
+  if (wrong > 0) {
+    record.text += fmt::format("; {} of them do not lie within {:.2g} of a jump", wrong, verdict->tolerance);
+    return record;
+  }
+  const at::Tensor finite = verdict->own.isfinite();
+  const at::Tensor zero = at::zeros_like(verdict->own);
+  fillDistances(at::where(finite, verdict->actual, zero), at::where(finite, verdict->own, zero), record);
+  record.pass = true;
+  record.reference = jumps.exact != nullptr ? "fp64" : "eager";
+  record.text =
+      verdict->places
+          ? fmt::format(
+                "{} of {} places differ, each between values no further than {:.2g} apart, which is a tie in this "
+                "precision",
+                differing, actual.numel(), verdict->tolerance)
+          : fmt::format(
+                "{} of {} values differ, each where the model rounds or compares a value within {:.2g} of a jump",
+                differing, actual.numel(), verdict->tolerance);
+  return record;
+}
+
+AccuracyRecord compareOne(std::size_t output, const at::Tensor& actual, const at::Tensor& eager, const at::Tensor* fp64,
+                          const AccuracyRule& rule, const CallJumps& jumps) {
+  AccuracyRecord record = compareValues(actual, eager, fp64, rule);
+  const bool alike = actual.sizes().equals(eager.sizes()) && actual.scalar_type() == eager.scalar_type();
+  if (!record.pass && alike && jumps.model != nullptr)
+    record = judgeJumps(output, actual, eager, jumps, rule, std::move(record));
+  record.output = static_cast<std::int32_t>(output);
+  return record;
+}
+
+std::vector<AccuracyRecord> compareCall(const IValue& actual, const IValue& eager, const IValue* fp64,
+                                        const AccuracyRule& rule, const CallJumps& jumps) {
+  const std::vector<at::Tensor> results = tensorsOf(actual);
+  const std::vector<at::Tensor> own = tensorsOf(eager);
+  std::vector<at::Tensor> references = fp64 != nullptr ? tensorsOf(*fp64) : std::vector<at::Tensor>{};
+  std::vector<AccuracyRecord> records;
+  AccuracyRecord worst;
+  worst.sqnr_db = kSqnrOfEqual;
+  if (results.size() != own.size()) {
+    worst =
+        refuse(worst, fmt::format("The optimized model gives {} tensors, the model {}.", results.size(), own.size()));
+  } else {
+    for (std::size_t o = 0; o < results.size(); ++o) {
+      const bool has_reference = o < references.size() && references[o].sizes().equals(own[o].sizes());
+      AccuracyRecord record = compareOne(o, results[o], own[o], has_reference ? &references[o] : nullptr, rule, jumps);
+      const bool worse = records.empty() || (worst.pass && !record.pass) ||
+                         (worst.pass == record.pass && record.sqnr_db < worst.sqnr_db);
+      if (worse) worst = record;
+      records.push_back(std::move(record));
+    }
+  }
+  worst.output = -1;
+  records.insert(records.begin(), worst);
+  return records;
 }
 
 // The rule for a model that computes in `own` itself: the more tolerant of the two.
@@ -162,29 +240,7 @@ double AccuracyRule::leastCosine() const {
 
 std::vector<AccuracyRecord> compareOutputs(const IValue& actual, const IValue& eager, const IValue* fp64,
                                            const AccuracyRule& rule) {
-  const std::vector<at::Tensor> results = tensorsOf(actual);
-  const std::vector<at::Tensor> own = tensorsOf(eager);
-  std::vector<at::Tensor> references = fp64 != nullptr ? tensorsOf(*fp64) : std::vector<at::Tensor>{};
-  std::vector<AccuracyRecord> records;
-  AccuracyRecord worst;
-  worst.sqnr_db = kSqnrOfEqual;
-  if (results.size() != own.size()) {
-    worst =
-        refuse(worst, fmt::format("The optimized model gives {} tensors, the model {}.", results.size(), own.size()));
-  } else {
-    for (std::size_t o = 0; o < results.size(); ++o) {
-      const bool has_reference = o < references.size() && references[o].sizes().equals(own[o].sizes());
-      AccuracyRecord record = compareOne(results[o], own[o], has_reference ? &references[o] : nullptr, rule);
-      record.output = static_cast<std::int32_t>(o);
-      const bool worse = records.empty() || (worst.pass && !record.pass) ||
-                         (worst.pass == record.pass && record.sqnr_db < worst.sqnr_db);
-      if (worse) worst = record;
-      records.push_back(std::move(record));
-    }
-  }
-  worst.output = -1;
-  records.insert(records.begin(), worst);
-  return records;
+  return compareCall(actual, eager, fp64, rule, {});
 }
 
 std::vector<AccuracyRecord> verifyModule(const Module& original, Module& candidate, const std::vector<Inputs>& steps,
@@ -204,8 +260,13 @@ std::vector<AccuracyRecord> verifyModule(const ReferenceResults& reference, Modu
     state.restore();
     std::vector<AccuracyRecord> worst_step;
     for (std::size_t s = 0; s < steps.size(); ++s) {
+      CallJumps jumps;
+      if (reference.discrete != nullptr) {
+        jumps = {reference.discrete.get(), &reference.values[s],
+                 reference.exact_values ? &(*reference.exact_values)[s] : nullptr};
+      }
       auto records =
-          compareOutputs(run.results[s], reference.own[s], reference.fp64 ? &(*reference.fp64)[s] : nullptr, rule);
+          compareCall(run.results[s], reference.own[s], reference.fp64 ? &(*reference.fp64)[s] : nullptr, rule, jumps);
       if (reference.random.matter) {
         const bool same = at::equal(run.generator[s], reference.random.generator[s]);
         for (AccuracyRecord& record : records) noteDraws(reference.random, same, &record);

@@ -122,9 +122,11 @@ int verifyModels(const CommandLine& line) {
     std::string text = fmt::format("{:<8} {:>12} {:>12} {:>10} {:>10}  {}\n", "output", "max |Δ|", "relative",
                                    "SQNR dB", "cosine", "");
     for (const AccuracyRecord& record : records) {
-      text += fmt::format("{:<8} {:>12.3g} {:>12.3g} {:>10.1f} {:>10.6f}  {}\n",
+      const std::string distance =
+          record.sqnr_db >= kSqnrOfEqual ? std::string("equal") : fmt::format("{:.1f}", record.sqnr_db);
+      text += fmt::format("{:<8} {:>12.3g} {:>12.3g} {:>10} {:>10.6f}  {}\n",
                           record.output < 0 ? "worst" : std::to_string(record.output), record.max_abs, record.max_rel,
-                          record.sqnr_db, record.cosine, record.pass ? "ok" : "outside the bound");
+                          distance, record.cosine, record.pass ? "ok" : "outside the bound");
     }
     printText(text);
   }

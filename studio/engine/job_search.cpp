@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/model/measure.h"
+#include "core/model/random_numbers.h"
 #include "core/model/run_mode.h"
 #include "core/record/records_json.h"
 #include "core/runtime/machine_facts.h"
@@ -165,12 +166,15 @@ class Search {
     BuiltModel built = models_.build(precisionOf(assignment), recipeToText(recipeOf(assignment)));
     Metric sqnr(MetricKind::kSqnr);
     if (expected_.empty()) reference_state_.restore();
+    SeededGenerator generator;
     const std::int64_t batches = std::min(data_->batches(), (kComparedSamples + job_.data.batch - 1) / job_.data.batch);
     for (std::int64_t b = 0; b < batches; ++b) {
       const DataBatch batch = data_->batch(b);
       const Inputs arguments = inputs_.withData(batch.inputs);
+      generator.seed(static_cast<std::uint64_t>(b));
       if (static_cast<std::size_t>(b) == expected_.size())
         expected_.push_back(firstTensor(reference_.forward(arguments)).clone());
+      generator.seed(static_cast<std::uint64_t>(b));
       sqnr.add(built.module().forward(arguments), expected_[static_cast<std::size_t>(b)], batch.samples);
     }
     return sqnr.record().value;

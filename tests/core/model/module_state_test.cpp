@@ -114,6 +114,21 @@ TEST(ModuleState, OfAnOptimizedModel) {
   EXPECT_TRUE(verifyModule(module, result.module, steps, "")[0].pass);
 }
 
+// A write to one attribute shows in others that are views of it.
+TEST(ModuleState, OptimizedViewsOfOneTensor) {
+  const at::Tensor ring = at::arange(8, at::kFloat).reshape({2, 4});
+  const Module module = scriptModule(
+      "def forward(self, x):\n    y = torch.relu(self.last + x)\n    self.ring.copy_(torch.roll(self.ring, 1, 0))\n"
+      "    self.last.copy_(y)\n    return y + self.ring.sum()\n",
+      {}, {{"ring", ring}, {"last", ring[1]}});
+  const at::Tensor x = at::randn({4});
+  OptimizedModel result = optimized(module, {x});
+  for (Module* candidate : {&result.module, &result.rewritten}) {
+    for (const AccuracyRecord& record : verifyModule(module, *candidate, {{x}, {x}, {x}}, ""))
+      EXPECT_TRUE(record.pass) << record.text;
+  }
+}
+
 TEST(ModuleState, AModelThatOnlyReadsHasNone) {
   const Module module =
       scriptModule("def forward(self, x):\n    return torch.relu(torch.linear(x, self.w))\n", {{"w", weight({4, 4})}});

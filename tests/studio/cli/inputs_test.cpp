@@ -121,6 +121,12 @@ TEST_F(InputsOfRuns, StateIsTheFilesOwn) {
   expectSame({"--input", "x:2x6"}, {"--reset", "restart"});
 }
 
+TEST_F(InputsOfRuns, AHalfMayBeRoundedEitherWay) {
+  const Outcome ran = run("bytes.pt", {"--input", "x:1x3x256x256"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_LE(json::parse(ran.out)["runs"][1]["accuracy"]["max_abs"].get<double>(), 1);
+}
+
 TEST_F(InputsOfRuns, RandomNumbersAreEqualOnBothSides) {
   const Outcome ran = run("dice.pt", {"--input", "x:2x6"});
   EXPECT_EQ(ran.code, 0) << ran.err;

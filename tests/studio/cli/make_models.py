@@ -181,6 +181,17 @@ class Dice(torch.nn.Module):
         return self.linear(x) + torch.rand(1, 6)
 
 
+class Bytes(torch.nn.Module):
+    """An image in bytes; some of its values are rounded from near a half."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution = torch.nn.Conv2d(3, 8, 3, padding=1)
+
+    def forward(self, x):
+        return self.convolution(x).sigmoid().mul(255).round().to(torch.uint8)
+
+
 class Wide(torch.nn.Module):
     """Little code and so many megabytes of weights."""
 
@@ -357,6 +368,7 @@ def main() -> None:
     numpy.save(path("x.npy"), torch.rand(5, 6).numpy())
     numpy.save(path("ids.npy"), ids.numpy())
     torch.save([[torch.rand(2, 6), torch.rand(3)], {"a": torch.rand(2, 6)}, (2, [3, 4])], path("nested_inputs.pt"))
+    torch.jit.script(Bytes().eval()).save(path("bytes.pt"))
 
 
 if __name__ == "__main__":
