@@ -33,6 +33,9 @@ struct AccuracyRule {
 std::vector<AccuracyRecord> compareOutputs(const torch::jit::IValue& actual, const torch::jit::IValue& eager,
                                            const torch::jit::IValue* fp64, const AccuracyRule& rule = {});
 
+// True if the record passes although elements differ, all of them near a jump.
+bool differsNearJumps(const AccuracyRecord& record);
+
 // Returns one record per tensor output as compareOutputs does, of the worst step. The candidate begins with the state
 // it has and gets that back.
 std::vector<AccuracyRecord> verifyModule(const ReferenceResults& reference, torch::jit::Module& candidate,

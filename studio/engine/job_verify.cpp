@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "core/base/error.h"
@@ -53,13 +54,17 @@ AccuracyRecord worstAccuracy(const EngineJob& job, const AccuracyRule& rule, con
   std::optional<Model> original;
   if (references.size() != sequences.size()) original = Model::load(kEngineModelPath, job.method);
   AccuracyRecord worst;
+  std::map<std::int32_t, std::string> near_jumps;  // by output
   bool first = true;
   for (std::size_t s = 0; s < sequences.size(); ++s) {
     const ReferenceResults reference =
         original ? referenceResults(original->module(), sequences[s], reset_method) : references[s];
     if (remarks != nullptr && s == 0) *remarks = remarksOn(reference);
     for (const AccuracyRecord& record : verifyModule(reference, candidate, sequences[s], reset_method, rule)) {
-      if (record.output != -1) continue;
+      if (record.output != -1) {
+        if (differsNearJumps(record)) near_jumps[record.output] = record.text;
+        continue;
+      }
       if (first || (worst.pass && !record.pass) || (worst.pass == record.pass && record.max_rel > worst.max_rel)) {
         worst = record;
         if (failing != nullptr && !record.pass) *failing = sequences[s];
@@ -68,6 +73,9 @@ AccuracyRecord worstAccuracy(const EngineJob& job, const AccuracyRule& rule, con
     }
   }
   IPEX_CHECK(!first, "verifyModule compared nothing");
+  if (remarks != nullptr) {
+    for (const auto& [output, text] : near_jumps) remarks->push_back(fmt::format("Of result {}, {}.", output, text));
+  }
   return worst;
 }
 

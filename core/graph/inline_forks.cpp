@@ -1,5 +1,5 @@
 // A fork's code runs where the fork stands, which is one of the orders in which it may run.
-#include "core/model/inline_forks.h"
+#include "core/graph/inline_forks.h"
 
 #include <torch/csrc/jit/passes/inliner.h>
 
