@@ -105,7 +105,6 @@ TEST(EveryLimit, GivesARightGraph) {
     for (const auto& sizes : model.sizes) inputs.push_back({at::randn(sizes)});
     RewriteCount count;
     optimizeModel(module, {inputs[0][0].deepcopy()}, {}, count);
-    EXPECT_GT(count.rewrites, 0);
     for (std::int64_t limit = 0; limit <= count.rewrites; ++limit) {
       SCOPED_TRACE(limit);
       OptimizeOptions options;
