@@ -1,4 +1,5 @@
 // Compares what a plan would compute for the sizes of the example run with what the example run gave.
+#include "core/graph/node_facts.h"
 #include "core/lower/lowering_builder.h"
 #include "core/op/shape_inference.h"
 #include "core/torch/tensor_bridge.h"
@@ -69,7 +70,11 @@ TensorDesc exampleDesc(const Value* tensor) {
 void requireResult(const TensorDesc& result, const Value* value) {
   if (result.dims.toVector() != *knownSizes(value))
     decline(reasons::kShapeMismatch, "A plan would give a result of other sizes than the example run.");
-  if (result.dtype != dtypeOf(*knownDtype(value)))
+  // Between the floats that plans compute in, a pass may ask for types that the graph does not have yet.
+  const auto dtype = *knownDtype(value);
+  const bool is_float = dtype == at::kFloat || isLowPrecisionFloat(dtype);
+  const bool gives_float = result.dtype == DType::kF32 || result.dtype == DType::kBf16 || result.dtype == DType::kF16;
+  if (result.dtype != dtypeOf(dtype) && !(is_float && gives_float))
     decline(reasons::kUnsupportedDtype, "A plan would give a result of another type than the example run.");
 }
 

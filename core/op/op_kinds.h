@@ -82,7 +82,7 @@ enum class OpKind : std::uint8_t {
   // the first of equal values; NaN is more extreme than all numbers, in both modes
   kMaxMin,
   // x; axis, [descending], [k]: only the first k. Results: sorted values and their s64 indices, equal values in their
-  // original order; NaN is greater than all numbers
+  // original order, or with [ties=topk] in that of libtorch's topk; NaN is greater than all numbers
   kSort,
   // x; axis
   kCumulativeSum,

@@ -106,7 +106,7 @@ const Expression kExpressions[] = {
     {"topk_of_equal_values",
      "torch.topk(torch.round(x * 3.0), 5, 1)[1] - torch.topk(torch.round(x * 3.0), 5, 1, False)[1]"},
     {"topk_of_equal_integers", "torch.topk(torch.argmax(x, 1), 3, -1)[1] * 2"},
-    {"topk_of_long_lines", "torch.topk(torch.round(torch.cat([x.flatten(1)] * 3, 1) * 3.0), 2, 1)[1] * 2"},
+    {"topk_of_long_lines", "torch.topk(torch.round(torch.cat([x, x, x], 1).flatten(1) * 3.0), 2, 1)[1] * 2"},
     {"topk_least_places", "x.gather(1, torch.topk(x, 3, 1, False)[1])"},
     {"sorted", "torch.sort(x, -1, True)[0] + x.gather(-1, torch.argsort(x, -1))"},
     {"stable_order",
