@@ -82,12 +82,12 @@ class PassRun {
         options_(options),
         observer_(observer),
         reported_(reported),
-        rewriter_(graph, origins, options.rewrite_limit),
+        rewriter_(graph, origins, options.rewrite_limit, options.disabled_passes),
         graph_index_(graph) {}
 
   // Returns false, with the clause in `fault`, if the pass threw or left a broken graph.
   bool run(const Pass& pass, int index, std::string* fault) {
-    rewriter_.beginPass();
+    rewriter_.beginPass(pass.name);
     PassContext context(graph_, rewriter_, options_, graph_index_);
     const std::int64_t rewrites = rewriter_.rewrites();
     PassRecord record = recordOf(pass, index);
@@ -128,7 +128,7 @@ class PassRun {
   RewriteCount rewrites() const { return {rewriter_.rewrites(), rewriter_.lastRewrite()}; }
 
   void leaveOut(const Pass& pass, int index, const std::string& fault) {
-    rewriter_.beginPass();
+    rewriter_.beginPass(pass.name);
     rewriter_.missed({}, kLeftOutReason, fmt::format("Pass {} was left out: {}", pass.name, fault));
     PassRecord record = recordOf(pass, index);
     record.hash_after = record.hash_before;

@@ -93,6 +93,12 @@ FurtherAccuracy furtherAccuracy(const EngineJob& job, const AccuracyRule& rule, 
     try {
       record = verifyModule(reference, candidate, steps, job.reset_method, furtherRule(rule)).front();
     } catch (const Error& problem) {
+      // A sentence instead of a result: ranks and types are those of the example.
+      if (problem.code() == ExitCode::kUsage) {
+        accuracy.tried +=
+            fmt::format(" The optimized model refuses {}: its values have another rank or type.", further.text);
+        continue;
+      }
       record.pass = false;
       record.text = fmt::format("the model takes these inputs and the optimized one fails: {}", problem.what());
     }
