@@ -69,8 +69,10 @@ class Search {
     interpreted.plan_regions = false;
     const Tried whole = attempt(wrong_.options);
     if (whole.right) return std::nullopt;  // it does not come again
-    std::optional<Fault> fault = attempt(interpreted).right ? plannedOperation(whole) : rewrite(interpreted);
-    if (!fault) fault = rewrite(wrong_.options);
+    const Tried without_plans = attempt(interpreted);
+    std::optional<Fault> fault =
+        without_plans.right ? plannedOperation(whole) : rewrite(interpreted, without_plans.rewrites.rewrites);
+    if (!fault) fault = rewrite(wrong_.options, whole.rewrites.rewrites);
     return fault;
   }
 
@@ -106,20 +108,20 @@ class Search {
     return attempt(options).right;
   }
 
-  std::optional<Fault> rewrite(OptimizeOptions options) {
+  // Results with all `rewrites` of these options are wrong.
+  std::optional<Fault> rewrite(OptimizeOptions options, std::int64_t rewrites) {
     const auto withLimit = [&](std::int64_t limit) {
       options.rewrite_limit = limit;
       return attempt(options);
     };
-    const Tried all = attempt(options);
-    if (all.right || all.rewrites.rewrites == 0 || !withLimit(0).right) return std::nullopt;
-    const std::int64_t first = firstWrong(0, all.rewrites.rewrites, [&](std::int64_t n) { return withLimit(n).right; });
+    if (rewrites == 0 || !withLimit(0).right) return std::nullopt;
+    const std::int64_t first = firstWrong(0, rewrites, [&](std::int64_t n) { return withLimit(n).right; });
     std::string values;
     options.rewrite_limit = first;
     const Tried wrong = attempt(options, [&](OptimizedModel& optimized) { values = nodeDifference(optimized); });
     for (const std::string& left_out : {wrong.rewrites.last, passOfRewrite(wrong.rewrites.last)}) {
       if (left_out.empty() || !rightWithout(left_out)) continue;
-      return Fault{left_out, fmt::format("rewrite {} of {} ({}: {}){}", first, all.rewrites.rewrites, wrong.last.pass,
+      return Fault{left_out, fmt::format("rewrite {} of {} ({}: {}){}", first, rewrites, wrong.last.pass,
                                          wrong.last.text, values)};
     }
     return std::nullopt;

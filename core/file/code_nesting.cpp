@@ -21,7 +21,7 @@ std::string CodeNesting::link() {
 std::string CodeNesting::punctuation(char c, char before) {
   const bool open = c == '(' || c == '[' || c == '{', close = c == ')' || c == ']' || c == '}';
   if (open) {
-    // What follows a value is a call or an index, and a link of its chain.
+    // A bracket behind a value is a call or an index, and a link of its chain.
     const bool follows_value =
         before == 'a' || before == ')' || before == ']' || before == '}' || before == '"' || before == '\'';
     const std::string complaint = follows_value ? link() : "";

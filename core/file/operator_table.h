@@ -1,4 +1,4 @@
-// What operators can reach, by name: the reviewed list core/file/operators.txt.
+// Table of what operators can reach, by name: the reviewed list core/file/operators.txt.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace ipex_studio {
 
-// What files that call an operator can do with it.
+// The risk of an operator: what files that call it can do with it.
 struct OperatorRisk {
   std::string kind;        // of the finding; empty: nothing beyond computing on its arguments
   std::string sentence;    // "Calls {}: writes any file it names."; {} stands for the operator

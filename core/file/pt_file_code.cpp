@@ -212,7 +212,7 @@ class CodeReader {
     find(risk.kind, text, risk.dangerous);
   }
 
-  // What follows the name is read here, and again by run().
+  // The arguments behind the name are read here, and again by run().
   std::string reachOf(const std::string& name, bool method) const {
     if (name == "aten::as_strided_scatter") return "";
     constexpr std::size_t kLongest = 4096;

@@ -1,4 +1,4 @@
-// What a call of as_strided in TorchScript code reaches, where its numbers are constants.
+// Reach of a call of as_strided in TorchScript code, where its numbers are constants.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Where the order of a tensor in memory is part of what a model computes.
+// Nodes for which the order of a tensor in memory is part of what a model computes.
 #pragma once
 
 #include <vector>

@@ -44,7 +44,7 @@ class CodeCopy {
     return true;
   }
 
-  // Of the nodes of the copy, in order.
+  // Origins of the nodes of the copy, in order.
   std::vector<std::vector<OriginId>> takeOrigins() { return std::move(node_origins_); }
 
   bool addOutput(const Value* value) {
@@ -64,7 +64,7 @@ class CodeCopy {
     node_origins_.push_back(origins_.of(node));
   }
 
-  // What the plan does not get it does not compute from: the node takes the dtype alone.
+  // A plan does not compute from a value that it does not get: the node takes the dtype alone.
   bool addPlaceholder(const Value* value) {
     const auto dtype = knownDtype(value);
     const auto sizes = knownSizes(value);

@@ -86,8 +86,8 @@ RegionLevels::RegionLevels(torch::jit::Block& block, const NodeSet& effects, con
     if (node->kind() == c10::prim::Constant) continue;
     add(node, effects.contains(node), strided.contains(node), left_out && left_out(node));
   }
-  // What goes to the interpreter raises the levels of what reads it, so all levels are computed anew. Behind the last
-  // round small regions stay: they are right, too, and each round may leave out as little as one node.
+  // A node that goes to the interpreter raises the levels of its readers, so all levels are computed anew. After the
+  // last round small regions stay: they are right, too, and each round may leave out as little as one node.
   constexpr int kRounds = 8;
   for (int round = 0;; ++round) {
     assign();

@@ -50,8 +50,8 @@ struct RegionVerdict {
   bool given_up = false;  // the interpreter has them
   std::int64_t region_ns = 0, interpreter_ns = 0;
 };
-// What the tuning record says for this number of threads; none if `tuning` is None or knows nothing. `region` says all
-// that the times depend on beside machine and kernels.
+// The verdict of the tuning record for this number of threads; none if `tuning` is None or knows nothing. `region` says
+// all that the times depend on beside machine and kernels.
 std::optional<RegionVerdict> knownVerdict(const torch::jit::IValue& tuning, const std::string& region);
 void rememberVerdict(const torch::jit::IValue& tuning, const std::string& region, const RegionVerdict& verdict);
 

@@ -158,7 +158,7 @@ class Search {
   }
 
   // Elements in reverse order: of the same distribution, so that calibrated scales still fit, and still valid indices.
-  // Of a tensor of one value, as a mask of ones, the last quarter becomes 0, or 1 where all are 0.
+  // The last quarter of a tensor of one value, as a mask of ones, becomes 0, or 1 where all are 0.
   static at::Tensor otherValues(const at::Tensor& tensor) {
     const at::Tensor flat = tensor.reshape({-1});
     if (flat.numel() == 0) return tensor;

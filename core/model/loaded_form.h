@@ -1,4 +1,4 @@
-// What a freshly loaded module needs before it runs here: evaluation mode, the CPU, a dtype that the CPU computes in.
+// Changes to a freshly loaded module before it runs here: evaluation mode, the CPU, a dtype that the CPU computes in.
 #pragma once
 
 #include <string>

@@ -91,7 +91,6 @@ TEST(FurtherInputs, TakeBranchesThatTheExampleDoesNot) {
       "        y = y - 1\n"
       "    if n == 1000:\n"
       "        y = y + 3\n"
-
       "    assert n >= 0, 'n'\n"
       "    return y\n");
   const FurtherInputsSearch search = findFurtherInputs(module, {at::ones({4, 2}), 3});
