@@ -1,65 +1,142 @@
 #!/usr/bin/python3
-"""Compares two builds of ipex-studio on the same models: builds.py OLD NEW MODEL... [--precision fp32,bf16] [--rounds 7]
+"""Compares two builds of ipex-studio on sample networks: builds.py OLD NEW NETWORK... [--precision fp32,bf16,int8]
 
-OLD and NEW are build folders. Per model and precision it says whether both make the same plan (steps, kernels, layouts,
-arena) and how much time the new one takes: processes of both take turns, and the ratio old ÷ new of the medians comes with
-its 95 % bootstrap interval over the rounds. A third column is the A/A control: OLD against OLD in the same rounds. Names
-that changed between the builds are given as --renamed old=new. Exit status 1 if a plan differs.
+OLD and NEW are build folders. Per network and precision it says whether both make the same plan (steps, kernels, layouts,
+arena) and how much time the new one takes. Each build's export runs in a process of its own, and the processes take turns
+of a fraction of a second, so whatever else happens on the machine happens to both. Addresses differ from process to
+process, and with them the time; so processes are started several times, and the ratio old ÷ new is the geometric mean of
+the ratios of their medians with its 95 % bootstrap interval over the starts. The last column is the A/A control: a second
+process of OLD in the same turns. Names that changed between the builds are given as --renamed old=new. Exit status 1 if a
+plan differs.
 """
 import argparse
 import os
-import random
+import shlex
 import sqlite3
 import subprocess
 import sys
 import tempfile
 
-import ratios
+import numpy as np
 
+import ratios
+import turns
+from scenarios import NETWORKS, PROBES
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(FOLDER))
+PYTHON = "/usr/bin/python3"
 COLUMNS = ("region, step, name, kind, spec, kernel, implementation, src_layout, dst_layout, dst_shape, precision, "
            "arena_begin, arena_size, last_use")
+PAUSE_S = 0.01
+TIMEOUT_S = 600
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("old")
     parser.add_argument("new")
-    parser.add_argument("models", nargs="+")
-    parser.add_argument("--precision", default="fp32")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--threads", default="1")
-    parser.add_argument("--duration", default="1.5", help="seconds measured per process")
+    parser.add_argument("networks", nargs="+", choices=sorted({**NETWORKS, **PROBES}), metavar="NETWORK")
+    parser.add_argument("--precision", default="fp32", help="a list; int8 is calibrated on recorded samples")
+    parser.add_argument("--starts", type=int, default=6, help="how often the processes are started")
+    parser.add_argument("--rounds", type=int, default=8, help="turns of each process per start")
+    parser.add_argument("--turn", type=float, default=0.2, help="seconds per turn")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--tune", default="off", help="off makes plans that do not depend on measurements")
-    parser.add_argument("--recipe", default="dynamic", help="for int8")
-    parser.add_argument("--input", action="append", default=[], metavar="SPEC", help="as ipex-studio takes it")
+    parser.add_argument("--cache", default=os.path.expanduser("~/.cache/ipex-studio/builds"))
     parser.add_argument("--renamed", action="append", default=[], metavar="OLD=NEW")
     return parser.parse_args()
 
 
-def bench(build, model, precision, database, options):
-    """Runs `bench` once and returns the median of the optimized model in ns and the rows of its plan."""
-    if os.path.exists(database):
-        os.remove(database)
-    command = [os.path.join(build, "ipex-studio"), "bench", model, "--db", database, "--precision", precision, "--tune",
-               options.tune, "--threads", options.threads, "--duration", options.duration, "--warmup", "0.3"]
-    if precision == "int8":
-        command += ["--recipe", options.recipe]
-    for spec in options.input:
-        command += ["--input", spec]
+def output_of(command):
     done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-                          check=False)
-    if done.returncode not in (0, 4):
-        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-800:]}")
-    with sqlite3.connect(database) as connection:
-        run, p50 = connection.execute("SELECT id, p50_ns FROM run WHERE variant = 'optimized' ORDER BY id DESC").fetchone()
-        rows = connection.execute(f"SELECT {COLUMNS} FROM plan_step WHERE run_id = ? ORDER BY region, step", (run,)).fetchall()
-    return p50, rows
+                          timeout=TIMEOUT_S, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{shlex.join(command)} ended with {done.returncode}:\n{done.stderr[-800:]}")
+    return done.stdout
 
 
-def interval(pairs):
-    """Median of the first over median of the second with its 95 % interval; each pair is one round."""
-    rounds = range(len(pairs))
-    return ratios.median_ratio(([a for a, _ in pairs], rounds), ([b for _, b in pairs], rounds))
+def made(path, *command):
+    """Runs a command that writes a file, once; OUT stands for the file."""
+    if not os.path.exists(path):
+        partial = f"{path}.partial{os.path.splitext(path)[1]}"
+        output_of([PYTHON, "-B", *[partial if word == "OUT" else word for word in command]])
+        os.replace(partial, path)
+    return path
+
+
+def prepare(network, cache):
+    """The network's file, its inputs with eager's outputs, its recording to calibrate on, and the flags for its inputs."""
+    os.makedirs(cache, exist_ok=True)
+    batch, script = str({**NETWORKS, **PROBES}[network][0]), os.path.join(FOLDER, "prepare.py")
+    stem = os.path.join(cache, network)
+    files = {"torchscript": made(f"{stem}.pt", os.path.join(ROOT, "samples", "export_models.py"), network, "-o", "OUT")}
+    files["io"] = made(f"{stem}.npz", script, "io", network, files["torchscript"], batch, "OUT")
+    files["samples"] = made(f"{stem}-samples.npz", script, "samples", network, files["torchscript"], batch, "OUT")
+    files["recording"] = made(f"{stem}.io.pt", script, "recording", files["samples"], "OUT")
+    return files, shlex.split(output_of([PYTHON, "-B", script, "flags", network, batch]))
+
+
+def export(build, precision, files, flags, out, options):
+    """Exports the network by one build; the rows of its plan."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = os.path.join(folder, "profile.db")
+        command = [os.path.join(build, "ipex-studio"), "run", files["torchscript"], "-o", out, "--db", database, "--tune",
+                   options.tune, "--threads", str(options.threads), "--iterations", "2", *flags]
+        if precision != "fp32":
+            # Random weights lose their direction soon: what is compared is two builds, not precisions.
+            command += ["--precision", precision, "--data", files["recording"], "--min-cosine", "1e-6"]
+        output_of(command)
+        with sqlite3.connect(database) as connection:
+            return connection.execute(
+                f"SELECT {COLUMNS} FROM plan_step WHERE run_id = (SELECT max(id) FROM run WHERE variant = 'optimized') "
+                "ORDER BY region, step").fetchall()
+
+
+def library_of(build):
+    return os.path.join(build, "libipex_studio_ops.so")
+
+
+def median_times(jobs, start, folder, options):
+    """Starts a process per name, gives them turns, and returns the median ns of each."""
+    environment = {"OMP_NUM_THREADS": str(options.threads), "PYTHONPATH": os.path.join(ROOT, "samples")}
+    teams, results = {}, {}
+    try:
+        for name, job in jobs.items():
+            worker = turns.Worker(PYTHON, job, environment, os.path.join(folder, f"{name}.log"), TIMEOUT_S)
+            teams[name], results[name] = [worker], turns.Measured(name)
+            worker.answer()
+            worker.take_precedence()
+            worker.stop()
+        turns.take_turns(teams, results, options.rounds, options.turn, PAUSE_S, seed=start)
+    finally:
+        for team in teams.values():
+            for worker in team:
+                worker.close()
+    for result in results.values():
+        if result.error:
+            raise SystemExit(f"{result.engine}: {result.error}")
+    return {name: float(np.median(result.latency_ns)) for name, result in results.items()}
+
+
+def interval(values):
+    """Geometric mean with its 95 % bootstrap interval."""
+    generator = np.random.default_rng(0)
+    drawn = [ratios.geometric_mean(list(generator.choice(values, len(values)))) for _ in range(ratios.RESAMPLES)]
+    return ratios.geometric_mean(values), *np.percentile(drawn, [2.5, 97.5])
+
+
+def compare(precision, files, flags, options):
+    """The rows of both plans, and the ratios old ÷ new and old ÷ old per start."""
+    cores = sorted(os.sched_getaffinity(0))[-options.threads:]
+    with tempfile.TemporaryDirectory() as folder:
+        exports = {name: os.path.join(folder, f"{name}.pt") for name in ("old", "new")}
+        rows = {name: export(getattr(options, name), precision, files, flags, out, options) for name, out in exports.items()}
+        jobs = {name: {"engine": "optimized", "precision": "fp32", "io": files["io"], "threads": options.threads, "cores": cores,
+                       "files": {"compiled": exports[kind], "library": library_of(getattr(options, kind))}}
+                for name, kind in (("old", "old"), ("new", "new"), ("again", "old"))}
+        times = [median_times(jobs, start, folder, options) for start in range(options.starts)]
+    return rows["old"], rows["new"], [t["old"] / t["new"] for t in times], [t["old"] / t["again"] for t in times]
 
 
 def differences(old, new, renamed):
@@ -82,29 +159,18 @@ def main():
     options = arguments()
     renamed = [tuple(pair.split("=", 1)) for pair in options.renamed]
     differ = False
-    print(f"{'model':28} {'precision':9} {'steps':>6} {'plan':10} {'old / new':>22} {'old / old':>22}")
-    with tempfile.TemporaryDirectory() as folder:
-        database = os.path.join(folder, "profile.db")
-        for model in options.models:
-            for precision in options.precision.split(","):
-                _, old_rows = bench(options.old, model, precision, database, options)
-                _, new_rows = bench(options.new, model, precision, database, options)
-                found = differences(old_rows, new_rows, renamed)
-                differ |= bool(found)
-                both, control = [], []
-                for round_ in range(options.rounds):
-                    order = ["old", "new", "again"]
-                    random.Random(round_).shuffle(order)
-                    times = {which: bench(options.new if which == "new" else options.old, model, precision, database,
-                                          options)[0] for which in order}
-                    both.append((times["old"], times["new"]))
-                    control.append((times["old"], times["again"]))
-                texts = ["{:.3f} [{:.3f}, {:.3f}]".format(*interval(pairs)) if pairs else "-" for pairs in (both, control)]
-                name = os.path.basename(model).rsplit(".", 1)[0]
-                print(f"{name:28} {precision:9} {len(new_rows):6} {'differs' if found else 'same':10} {texts[0]:>22} {texts[1]:>22}",
-                      flush=True)
-                for line in found[:10]:
-                    print(f"  {line}")
+    print(f"{'network':20} {'precision':9} {'steps':>6} {'plan':8} {'old / new':>22} {'old / old':>22}", flush=True)
+    for network in options.networks:
+        files, flags = prepare(network, options.cache)
+        for precision in options.precision.split(","):
+            old, new, both, control = compare(precision, files, flags, options)
+            found = differences(old, new, renamed)
+            differ |= bool(found)
+            texts = ["{:.3f} [{:.3f}, {:.3f}]".format(*interval(values)) for values in (both, control)]
+            print(f"{network:20} {precision:9} {len(new):6} {'differs' if found else 'same':8} {texts[0]:>22} {texts[1]:>22}",
+                  flush=True)
+            for line in found[:10]:
+                print(f"  {line}")
     return 1 if differ else 0
 
 
