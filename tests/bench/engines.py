@@ -1,9 +1,10 @@
 """The engines that are compared: each loads one network for a fixed number of threads and gives a function to call.
 
-Imported by worker.py, in the interpreter that the engine lives in: Debian's for ours and its baseline, the one of
-rivals.sh for the others. FP32 is FP32: OpenVINO is told so, the others compute as the model says. INT8 is what each
-one's own post-training quantization makes of the FP32 model, calibrated on the same few inputs; what it leaves in
-floating point stays FP32.
+Imported by worker.py, in the interpreter that the engine lives in: Debian's for ours and its baseline, one of those that
+rivals.sh makes for the others. FP32 is FP32: OpenVINO is told so, the others compute as the model says. BF16 is what each
+one's documentation gives as mixed precision: a hint for OpenVINO, autocast in PyTorch. INT8 is what each one's own
+post-training quantization makes of the FP32 model, calibrated on the same few inputs; what it leaves in floating point
+stays FP32.
 """
 
 import contextlib
@@ -16,8 +17,8 @@ SAMPLES = 8  # to calibrate on
 
 
 class Engine:
-    """One network, loaded. `files` holds the paths by kind: "module", "onnx", "torchscript", "compiled", "exact",
-    "library", for INT8 "samples", "qdq" and "nncf"."""
+    """One network, loaded. `files` holds the paths by kind: "module", "onnx", "exported", "litert", "torchscript",
+    "compiled", "exact", "library", for INT8 "samples", "qdq" and "nncf"."""
 
     def __init__(self, files: Dict[str, str], inputs: List[np.ndarray], threads: int):
         raise NotImplementedError
@@ -69,7 +70,9 @@ class TorchEngine(Engine):
         return self.module(*self.inputs)
 
     def outputs(self):
-        return [tensor.numpy() for tensor in flattened(self.forward())]
+        import torch
+
+        return [(tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy() for tensor in flattened(self.forward())]
 
 
 def flattened(value) -> list:
@@ -140,6 +143,25 @@ class Inductor(TorchEngine):
         return torch.compile(pickled_module(files))
 
 
+class AotInductor(TorchEngine):
+    """torch.export, compiled ahead of time into a library (AOTInductor), weights folded and packed."""
+
+    def load(self, files):
+        import tempfile
+
+        import torch
+
+        with tempfile.TemporaryDirectory() as folder:
+            package = torch._inductor.aoti_compile_and_package(
+                self.program(files), package_path=os.path.join(folder, "model.pt2"), inductor_configs={"freezing": True})
+            return torch._inductor.aoti_load_package(package)
+
+    def program(self, files):
+        import torch
+
+        return torch.export.load(files["exported"])
+
+
 class OnnxRuntime(Engine):
     FILE = "onnx"
 
@@ -168,11 +190,13 @@ class OnnxRuntime(Engine):
 
 
 class OpenVino(Engine):
+    PRECISION = "f32"
+
     def __init__(self, files, inputs, threads):
         import openvino
 
         core = openvino.Core()
-        settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
+        settings = {"INFERENCE_PRECISION_HINT": self.PRECISION, "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
                     "PERFORMANCE_HINT": "LATENCY", "ENABLE_CPU_PINNING": False, "KV_CACHE_PRECISION": "f32",
                     "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
         compiled = core.compile_model(self.model(files), "CPU", settings)
@@ -198,6 +222,89 @@ class OpenVino(Engine):
     def outputs(self):
         self.forward()
         return [np.array(self.request.get_output_tensor(i).data) for i in range(self.count)]
+
+
+class LiteRt(Engine):
+    """LiteRT's interpreter with XNNPACK, which it uses by default."""
+
+    def __init__(self, files, inputs, threads):
+        from ai_edge_litert.interpreter import Interpreter
+
+        self.interpreter = Interpreter(model_path=files["litert"], num_threads=threads)
+        self.interpreter.allocate_tensors()
+        # The converter names the arguments serving_default_args_0, serving_default_args_1, …
+        places = sorted(self.interpreter.get_input_details(),
+                        key=lambda detail: int(detail["name"].split("args_")[1].split(":")[0]))
+        for place, array in zip(places, inputs):
+            self.interpreter.set_tensor(place["index"], array)
+        # In the order of the signature: the interpreter's own is that of the graph.
+        signature = self.interpreter.get_signature_runner().get_output_details()
+        self.places = [signature[name]["index"] for name in sorted(signature, key=lambda name: int(name.split("_")[1]))]
+
+    @staticmethod
+    def version():
+        import importlib.metadata
+
+        return importlib.metadata.version("ai-edge-litert")
+
+    def forward(self):
+        # Inputs stay set and outputs stay in the interpreter, so nothing is copied, as from C++.
+        self.interpreter.invoke()
+
+    def outputs(self):
+        self.forward()
+        return [self.interpreter.get_tensor(place) for place in self.places]
+
+
+class Bf16Context:
+    """Runs in PyTorch's automatic mixed precision."""
+
+    @staticmethod
+    def context():
+        import torch
+
+        stack = contextlib.ExitStack()
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(torch.autocast("cpu", dtype=torch.bfloat16))
+        return stack
+
+
+class Bf16Torch(Bf16Context, TorchEngine):
+    """Traced under autocast and frozen."""
+
+    def load(self, files):
+        import torch
+
+        module = torch.jit.trace(pickled_module(files), self.inputs, check_trace=False, strict=False)
+        return torch.jit.freeze(module.eval())
+
+
+class Bf16Ipex(Bf16Context, Ipex):
+    """optimize for BF16, then trace under autocast and freeze."""
+
+    def load(self, files):
+        import intel_extension_for_pytorch as ipex
+        import torch
+
+        module = ipex.optimize(pickled_module(files), dtype=torch.bfloat16, inplace=True)
+        return torch.jit.freeze(torch.jit.trace(module, self.inputs, check_trace=False, strict=False))
+
+
+class Bf16Inductor(Bf16Context, Inductor):
+    """torch.compile under autocast."""
+
+
+class Bf16AotInductor(Bf16Context, AotInductor):
+    """Exported under autocast."""
+
+    def program(self, files):
+        import torch
+
+        return torch.export.export(super().program(files).module(), tuple(self.inputs))
+
+
+class Bf16OpenVino(OpenVino):
+    PRECISION = "bf16"
 
 
 class QuantizedOnnxRuntime(OnnxRuntime):
@@ -236,9 +343,23 @@ ENGINES = {
     "torch": FrozenTorch,
     "onnxruntime": OnnxRuntime,
     "openvino": OpenVino,
+    "openvino_2026_3": OpenVino,
+    "litert": LiteRt,
     "ipex": Ipex,
     "inductor": Inductor,
+    "aotinductor": AotInductor,
     "exact": Exact,
+    "optimized": IpexStudio,
+}
+# Engines in BF16, beside frozen FP32. ONNX Runtime and LiteRT compute BF16 on no CPU.
+BF16_ENGINES = {
+    "baseline": FrozenTorch,
+    "torch": Bf16Torch,
+    "openvino": Bf16OpenVino,
+    "openvino_2026_3": Bf16OpenVino,
+    "ipex": Bf16Ipex,
+    "inductor": Bf16Inductor,
+    "aotinductor": Bf16AotInductor,
     "optimized": IpexStudio,
 }
 # Engines in INT8, beside frozen FP32.
@@ -246,10 +367,18 @@ INT8_ENGINES = {
     "baseline": FrozenTorch,
     "onnxruntime": QuantizedOnnxRuntime,
     "openvino": QuantizedOpenVino,
+    "openvino_2026_3": QuantizedOpenVino,
     "ipex": QuantizedIpex,
     "optimized": IpexStudio,
 }
-BY_PRECISION = {"fp32": ENGINES, "int8": INT8_ENGINES}
+BY_PRECISION = {"fp32": ENGINES, "bf16": BF16_ENGINES, "int8": INT8_ENGINES}
+# Name of the Python environment of each engine; all others live in "rivals".
+ENVIRONMENTS = {"baseline": "debian", "exact": "debian", "optimized": "debian", "openvino_2026_3": "rivals-2.15",
+                "aotinductor": "rivals-2.15", "litert": "rivals-litert"}
+
+
+def environment_of(engine: str) -> str:
+    return ENVIRONMENTS.get(engine, "rivals")
 
 
 def read_arrays(path: str, prefix: str) -> List[np.ndarray]:

@@ -19,21 +19,27 @@ OURS = "optimized"
 BASELINE = "baseline"
 EXACT = "exact"
 TITLES = {"baseline": "frozen, Debian's PyTorch", "torch": "frozen, PyTorch", "onnxruntime": "ONNX Runtime",
-          "openvino": "OpenVINO", "ipex": "IPEX", "inductor": "Inductor", EXACT: "ipex-studio, no Winograd", OURS: "ipex-studio"}
+          "openvino": "OpenVINO", "openvino_2026_3": "OpenVINO 2026.3", "litert": "LiteRT", "ipex": "IPEX",
+          "inductor": "Inductor", "aotinductor": "AOTInductor", EXACT: "ipex-studio, no Winograd", OURS: "ipex-studio"}
 MODES = {"latency": "Latency: one instance, the smallest batch", "offline": "Offline: one instance, a large batch",
          "realtime": "Realtime: as many instances as there are cores for, the smallest batch"}
 MAX_REL = 1e-4
-MIN_COSINE = 0.99
-PRECISIONS = {"fp32": "FP32", "int8": "INT8 by each engine's own post-training quantization (what it leaves in floating "
-                                      "point is FP32), beside the frozen model in FP32"}
-# Rules for results, compared with eager in FP32.
-RULES = {"fp32": "max |Δ| / max |eager| at most 1e-4", "int8": "cosine with eager at least 0.99"}
+# Least cosine of a right result, and of one that is near enough to be a rival's.
+RIGHT_COSINE = {"bf16": 0.999, "int8": 0.99}
+NEAR_COSINE = {"bf16": 0.99, "int8": 0.9}
+PRECISIONS = {"fp32": "FP32",
+              "bf16": "BF16 by each engine's own mixed precision, beside the frozen model in FP32",
+              "int8": "INT8 by each engine's own post-training quantization (what it leaves in floating point is FP32), "
+                      "beside the frozen model in FP32"}
+# Rules for results, compared with eager in FP64.
+RULES = {"fp32": "max |Δ| / max |eager in FP64| at most 1e-4", "bf16": "cosine with eager in FP64 at least 0.999",
+         "int8": "cosine with eager in FP64 at least 0.99"}
 WORST_RATIO = 0.97
 MEAN_RATIO = 1.10
 
 
 def is_right(result: Measured, precision: str) -> bool:
-    return result.max_rel <= MAX_REL if precision == "fp32" else result.cosine >= MIN_COSINE
+    return result.max_rel <= MAX_REL if precision == "fp32" else result.cosine >= RIGHT_COSINE[precision]
 
 
 @dataclasses.dataclass
@@ -52,12 +58,14 @@ class Row:
 
     def rivals(self) -> List[Measured]:
         """Engines other than ours whose results are right, or nearly: an engine that computes something else is no rival.
-        In INT8 an engine about as near as ours counts too: with random weights none is near."""
-        ours = self.get(OURS)
-        least = min(0.9, ours.cosine - 0.1) if ours else 0.9
+        In BF16 and INT8 an engine about as near as ours counts too: with random weights none is near."""
+        ours, precision = self.get(OURS), self.scenario.precision
 
         def near(r: Measured) -> bool:
-            return r.max_rel <= 1e-3 if self.scenario.precision == "fp32" else r.cosine >= least
+            if precision == "fp32":
+                return r.max_rel <= 1e-3
+            least = NEAR_COSINE[precision]
+            return r.cosine >= (min(least, ours.cosine - 0.1) if ours else least)
         return [r for r in self.results if r.engine not in (OURS, EXACT, BASELINE) and r.latency_ns and not r.error
                 and near(r)]
 
@@ -107,6 +115,28 @@ def table(rows: List[Row]) -> List[str]:
                      + f" {interval(base) if base else '–'} | {interval(best[1:]) if best else '–'} "
                      + f"| {TITLES[best[0]] if best else '–'} |")
     return lines
+
+
+def error(result: Optional[Measured], precision: str) -> str:
+    if result is None:
+        return "–"
+    text = f"{result.max_rel:.1e}" if precision == "fp32" else f"{result.cosine:.5f}"
+    return text if is_right(result, precision) else f"**{text}**"
+
+
+def accuracy(rows: List[Row]) -> List[str]:
+    """How far each engine's results are from eager's in FP64, per network and batch."""
+    known = list({(row.scenario.network, row.scenario.batch): row for row in rows if not row.error}.values())
+    if not known:
+        return []
+    engines = [name for name in ENGINES if any(row.get(name) for row in known)]
+    precision = known[0].scenario.precision
+    what = "max |Δ| / max |expected|" if precision == "fp32" else "cosine"
+    lines = ["", "## Accuracy", "", f"Against the network in FP64, one forward: {what}, the worst output. Bold: not {RULES[precision]}.",
+             "", "| network | batch | " + " | ".join(TITLES[name] for name in engines) + " |",
+             "|---|--:|" + "--:|" * len(engines)]
+    return lines + [f"| {row.scenario.network} | {row.scenario.batch} |"
+                    + "".join(f" {error(row.get(name), precision)} |" for name in engines) for row in known]
 
 
 def verdict(rows: List[Row]) -> List[str]:
@@ -225,9 +255,10 @@ def machine(rows: List[Row]) -> str:
 
 
 def markdown(rows: List[Row]) -> str:
+    precision = PRECISIONS[rows[0].scenario.precision if rows else "fp32"]
     lines = ["# ipex-studio and other engines", "", machine(rows) + ".", "",
-             f"{PRECISIONS[rows[0].scenario.precision if rows else 'fp32']}, median milliseconds per call. Every engine is a process of its own; within a row they took turns in "
-             "one run, all others stopped. In brackets: 95 % intervals, from resampled rounds. A ratio above 1 means "
+             f"{precision}, median milliseconds per call. Every engine is a process of its own; within a row they took turns "
+             "in one run, all others stopped. In brackets: 95 % intervals, from resampled rounds. A ratio above 1 means "
              "that ipex-studio is faster. Times of different machines do not compare."]
     for mode in ("latency", "offline", "realtime"):
         group = [row for row in rows if row.scenario.mode == mode]
@@ -235,5 +266,5 @@ def markdown(rows: List[Row]) -> str:
             part = [row for row in group if row.scenario.threads == threads]
             lines += ["", f"## {MODES[mode]}, {threads} thread{'s' if threads > 1 else ''} each", "", *table(part), *verdict(part)]
     steady = [row for row in rows if row.scenario.mode in ("latency", "offline")]
-    lines += sweep(rows) + accounts(steady) + limit_table(steady) + failures(rows)
+    lines += accuracy(rows) + sweep(rows) + accounts(steady) + limit_table(steady) + failures(rows)
     return "\n".join(lines) + "\n"

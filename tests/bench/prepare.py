@@ -1,11 +1,13 @@
 """Makes the files that one network is compared on, in the interpreter that it is called with.
 
-  prepare.py io NETWORK MODEL.pt BATCH OUT.npz          Debian's PyTorch: inputs, and what eager makes of them
+  prepare.py io NETWORK MODEL.pt BATCH OUT.npz          Debian's PyTorch: inputs, and what eager makes of them in FP64
   prepare.py samples NETWORK MODEL.pt BATCH OUT.npz     Debian's PyTorch: inputs to calibrate on, and what eager makes of them
   prepare.py recording SAMPLES.npz OUT.io.pt            Debian's PyTorch: the same as ipex-studio reads it
   prepare.py flags NETWORK BATCH                        prints ipex-studio's flags for the inputs
   prepare.py module NETWORK MODEL.pt OUT.pth            the rivals' PyTorch: the same weights as a Python module
   prepare.py onnx NETWORK MODULE.pth IO.npz OUT.onnx    the rivals' PyTorch: the module as ONNX, at the size of the inputs
+  prepare.py exported NETWORK MODULE.pth IO.npz OUT.pt2    the rivals' PyTorch: the module by torch.export
+  prepare.py litert NETWORK MODULE.pth IO.npz OUT.tflite    LiteRT's PyTorch: the module converted
   prepare.py qdq MODEL.onnx SAMPLES.npz OUT.onnx        the rivals' PyTorch: INT8 by ONNX Runtime, calibrated on the samples
   prepare.py nncf MODEL.onnx SAMPLES.npz OUT            the rivals' PyTorch: INT8 by NNCF for OpenVINO, a folder with model.xml
 """
@@ -29,10 +31,17 @@ from networks import registry  # noqa: E402
 OPSET = 17  # the first with layer normalization
 
 
-def recorded(name: str, model: str, batch: str, cases: int, seed: int, prefix: str = "") -> dict:
+def in_fp64(module: torch.jit.ScriptModule):
+    """The module as a function that computes in FP64 on inputs of FP32: what rounds differently is judged by it."""
+    double = module.double()
+    return lambda *inputs: double(*[value.double() if value.is_floating_point() else value for value in inputs])
+
+
+def recorded(name: str, model: str, batch: str, cases: int, seed: int, prefix: str = "", exact: bool = False) -> dict:
     """in0, in1, …, out0, … of the first case, with `prefix` and its number before each where it is given."""
     torch.manual_seed(seed)
     module, arrays = torch.jit.load(model).eval(), {}
+    module = in_fp64(module) if exact else module
     for case in range(cases):
         inputs = [value for value in registry.NETWORKS[name].sample(int(batch)) if isinstance(value, torch.Tensor)]
         with torch.no_grad():
@@ -44,7 +53,7 @@ def recorded(name: str, model: str, batch: str, cases: int, seed: int, prefix: s
 
 
 def write_io(name: str, model: str, batch: str, out: str) -> None:
-    np.savez(out, **recorded(name, model, batch, 1, registry.SEED + 1))
+    np.savez(out, **recorded(name, model, batch, 1, registry.SEED + 1, exact=True))
 
 
 def write_samples(name: str, model: str, batch: str, out: str) -> None:
@@ -82,17 +91,39 @@ class GatheredBag(nn.Module):
         return nn.functional.embedding(ids, self.weight).sum(1)
 
 
-def write_onnx(_: str, module_path: str, io: str, out: str) -> None:
+def loaded_module(module_path: str, io: str):
+    """The module of write_module, and its inputs."""
     module = torch.load(module_path, weights_only=False).eval()
+    return module, tuple(torch.from_numpy(array) for array in engines.read_arrays(io, "in"))
+
+
+def with_gathered_bags(module: nn.Module) -> nn.Module:
     for parent in list(module.modules()):
         for name, child in list(parent.named_children()):
             if isinstance(child, nn.EmbeddingBag):
                 assert child.mode == "sum"
                 setattr(parent, name, GatheredBag(child))
-    inputs = tuple(torch.from_numpy(array) for array in engines.read_arrays(io, "in"))
+    return module
+
+
+def write_onnx(_: str, module_path: str, io: str, out: str) -> None:
+    module, inputs = loaded_module(module_path, io)
     torch.backends.mha.set_fastpath_enabled(False)  # one operator that ONNX does not know
     with torch.no_grad():
-        torch.onnx.export(module, inputs, out, opset_version=OPSET, dynamo=False)
+        torch.onnx.export(with_gathered_bags(module), inputs, out, opset_version=OPSET, dynamo=False)
+
+
+def write_exported(_: str, module_path: str, io: str, out: str) -> None:
+    module, inputs = loaded_module(module_path, io)
+    with torch.no_grad():
+        torch.export.save(torch.export.export(module, inputs), out)
+
+
+def write_litert(_: str, module_path: str, io: str, out: str) -> None:
+    import litert_torch
+
+    module, inputs = loaded_module(module_path, io)
+    litert_torch.convert(with_gathered_bags(module), inputs).export(out)
 
 
 def write_qdq(onnx_path: str, samples: str, out: str) -> None:
@@ -127,6 +158,9 @@ def write_nncf(onnx_path: str, samples: str, out: str) -> None:
     openvino.save_model(quantized, os.path.join(out, "model.xml"), compress_to_fp16=False)
 
 
+COMMANDS = {"io": write_io, "samples": write_samples, "recording": write_recording, "flags": print_flags,
+            "module": write_module, "onnx": write_onnx, "exported": write_exported, "litert": write_litert,
+            "qdq": write_qdq, "nncf": write_nncf}
+
 if __name__ == "__main__":
-    {"io": write_io, "samples": write_samples, "recording": write_recording, "flags": print_flags,
-     "module": write_module, "onnx": write_onnx, "qdq": write_qdq, "nncf": write_nncf}[sys.argv[1]](*sys.argv[2:])
+    COMMANDS[sys.argv[1]](*sys.argv[2:])

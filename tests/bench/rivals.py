@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Compares ipex-studio with other engines on the same networks, inputs and threads, interleaved within one run.
 
-Called by rivals.sh, which makes the other engines' environment. Results: a Markdown page, and every sample in a profile
+Called by rivals.sh, which makes the other engines' environments. Results: a Markdown page, and every sample in a profile
 database that ipex-studio opens.
 """
 
@@ -18,13 +18,15 @@ import limits
 import page
 import rivals_database
 import turns
-from engines import BY_PRECISION, ENGINES
+from engines import BY_PRECISION, ENGINES, environment_of
 from scenarios import NETWORKS, PROBES, REALTIME_CORES, Scenario, scenarios
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(FOLDER))
-# Engines that run in Debian's interpreter; all others run in the rivals' environment.
-DEBIAN_ENGINES = ("baseline", "exact", "optimized")
+# Files that only some engines read, and the environment that each is made in.
+MADE_FROM_MODULE = {"onnx": "rivals", "exported": "rivals", "litert": "rivals-litert"}
+SUFFIXES = {"onnx": ".onnx", "exported": ".pt2", "litert": ".tflite"}
+READ_BY = {"onnx": ("onnxruntime", "openvino", "openvino_2026_3"), "exported": ("aotinductor",), "litert": ("litert",)}
 # Our engines, and the kind of file that each loads. "optimized" comes last, so its records are the newest.
 EXPORTS = {"exact": "exact", "optimized": "compiled"}
 PAUSE_S = 0.03
@@ -39,14 +41,20 @@ def say(text: str) -> None:
 class Bench:
     def __init__(self, arguments: argparse.Namespace):
         self.arguments = arguments
-        self.debian_python = "/usr/bin/python3"
-        self.rivals_python = os.path.join(arguments.environment, "bin", "python")
+        self.debian_python = self.python("debian")
+        self.rivals_python = self.python("rivals")
         self.models = os.path.join(arguments.cache, "models")
         self.files = os.path.join(arguments.cache, "rivals-files")
         self.database = os.path.join(arguments.out, "rivals.db")
         for folder in (self.models, self.files, arguments.out):
             os.makedirs(folder, exist_ok=True)
         self.cores = sorted(os.sched_getaffinity(0))
+
+    def python(self, environment: str) -> str:
+        """The interpreter of an environment."""
+        if environment == "debian":
+            return "/usr/bin/python3"
+        return os.path.join(self.arguments.environments, environment, "bin", "python")
 
     # Files: made once, kept in the cache.
 
@@ -83,13 +91,27 @@ class Bench:
         self.made(model, self.debian_python, exporter, name, "-o", "OUT", "--io", model[:-3] + ".io.pt")
         stem = os.path.join(self.files, f"{name}-b{batch}")
         files = {"torchscript": model, "library": self.arguments.library}
-        files["io"] = self.made(f"{stem}.npz", self.debian_python, prepare, "io", name, model, str(batch), "OUT")
-        if set(self.arguments.engines) - set(DEBIAN_ENGINES):
-            files["module"] = self.made(os.path.join(self.files, f"{name}.pth"), self.rivals_python, prepare, "module",
-                                        name, model, "OUT")
-            files["onnx"] = self.made(f"{stem}.onnx", self.rivals_python, prepare, "onnx", name, files["module"],
-                                      files["io"], "OUT")
+        files["io"] = self.made(f"{stem}-fp64.npz", self.debian_python, prepare, "io", name, model, str(batch), "OUT")
         return files
+
+    def convert(self, scenario: Scenario, files: Dict[str, str]) -> Dict[str, str]:
+        """Makes what the engines load that do not read TorchScript; returns the errors by engine."""
+        prepare, name, errors = os.path.join(FOLDER, "prepare.py"), scenario.network, {}
+        stem = os.path.join(self.files, f"{name}-b{scenario.batch}")
+        if all(environment_of(engine) == "debian" for engine in self.arguments.engines):
+            return errors
+        files["module"] = self.made(os.path.join(self.files, f"{name}.pth"), self.rivals_python, prepare, "module",
+                                    name, files["torchscript"], "OUT")
+        for kind, environment in MADE_FROM_MODULE.items():
+            engines = [engine for engine in READ_BY[kind] if engine in self.arguments.engines]
+            if not engines:
+                continue
+            try:
+                files[kind] = self.made(stem + SUFFIXES[kind], self.python(environment), prepare, kind, name,
+                                        files["module"], files["io"], "OUT")
+            except (RuntimeError, subprocess.TimeoutExpired) as problem:
+                errors.update({engine: str(problem) for engine in engines})
+        return errors
 
     def quantize(self, scenario: Scenario, files: Dict[str, str]) -> Dict[str, str]:
         """Makes the calibration samples and the other engines' INT8 models; returns the errors by engine."""
@@ -99,13 +121,13 @@ class Bench:
         files["recording"] = self.made(f"{stem}-samples.io.pt", self.debian_python, prepare, "recording",
                                        files["samples"], "OUT")
         errors = {}
-        for engine, kind, suffix in (("onnxruntime", "qdq", ".onnx"), ("openvino", "nncf", ".openvino")):
-            if engine in self.arguments.engines:
+        for kind, suffix, engines in (("qdq", ".onnx", ("onnxruntime",)), ("nncf", ".openvino", ("openvino", "openvino_2026_3"))):
+            if set(engines) & set(self.arguments.engines) and "onnx" in files:
                 try:
                     files[kind] = self.made(f"{stem}-int8{suffix}", self.rivals_python, prepare, kind, files["onnx"],
                                             files["samples"], "OUT")
                 except (RuntimeError, subprocess.TimeoutExpired) as problem:
-                    errors[engine] = str(problem)
+                    errors.update({engine: str(problem) for engine in engines})
         return errors
 
     def flags(self, scenario: Scenario) -> List[str]:
@@ -124,7 +146,8 @@ class Bench:
             more = ["--duration", str(self.arguments.profile), "--db", self.database]
         if scenario.precision != "fp32":
             out = os.path.join(self.files, f"{scenario.network}-{scenario.precision}.pt")
-            more += ["--precision", scenario.precision, "--data", files["recording"], "--min-cosine", MIN_COSINE]
+            more += ["--precision", scenario.precision, "--min-cosine", MIN_COSINE]
+            more += ["--data", files["recording"]] if scenario.precision == "int8" else []
         precedence = ["chrt", "-f", "1"] if self.arguments.precedence else []
         report = json.loads(self.command(
             [*precedence, self.arguments.program, "run", files["torchscript"], "-o", out, "--json", "--threads",
@@ -158,7 +181,7 @@ class Bench:
     # Turns of the engines.
 
     def start(self, engine: str, scenario: Scenario, files: Dict[str, str]) -> List[turns.Worker]:
-        interpreter = self.debian_python if engine in DEBIAN_ENGINES else self.rivals_python
+        interpreter = self.python(environment_of(engine))
         team = []
         for instance in range(scenario.instances):
             job = {"engine": engine, "precision": scenario.precision, "files": files, "io": files["io"], "threads": scenario.threads,
@@ -208,7 +231,9 @@ class Bench:
         row = page.Row(scenario)
         try:
             files = self.prepare(scenario)
-            errors = self.quantize(scenario, files) if scenario.precision == "int8" else {}
+            errors = self.convert(scenario, files)
+            if scenario.precision == "int8":
+                errors.update(self.quantize(scenario, files))
             errors.update(self.exports(row, files))
             row.results = self.measure(scenario, files, errors)
             if row.report:
@@ -246,7 +271,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--threads", default="1,all", metavar="N,…", help="of latency and offline (default 1,all)")
     parser.add_argument("--realtime-cores", type=int, default=REALTIME_CORES, metavar="N", help="cores per instance")
     parser.add_argument("--precision", choices=tuple(BY_PRECISION), default="fp32",
-                        help="fp32, or int8: each engine's own post-training quantization (default fp32)")
+                        help="fp32; bf16: each engine's own mixed precision; int8: each engine's own post-training "
+                             "quantization (default fp32)")
     parser.add_argument("--engines", type=names(tuple(ENGINES)), metavar="NAME,…",
                         help=f"which of {', '.join(ENGINES)}; default: all that know the precision")
     parser.add_argument("--rounds", type=int, default=20, metavar="N", help="turns of each engine (default 20)")
@@ -262,8 +288,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--library", default=os.path.join(ROOT, "build", "libipex_studio_ops.so"))
     parser.add_argument("--limit", metavar="PROGRAM", help="bench_limit, which times raw primitives; rivals.sh builds it")
     parser.add_argument("--cache", default=cache, metavar="FOLDER", help="models and the files made from them")
-    parser.add_argument("--environment", default=os.path.join(cache, "rivals"), metavar="FOLDER",
-                        help="the other engines' Python environment")
+    parser.add_argument("--environments", default=cache, metavar="FOLDER",
+                        help="where the other engines' Python environments are")
+    parser.add_argument("--list-environments", action="store_true",
+                        help="only print the names of the Python environments that these arguments take")
     parser.add_argument("-o", dest="out", default=os.path.join(ROOT, "build", "bench"), metavar="FOLDER",
                         help="where rivals.md and rivals.db go (default build/bench)")
     arguments = parser.parse_args()
@@ -279,6 +307,11 @@ def parse_arguments() -> argparse.Namespace:
 
 def main() -> int:
     arguments = parse_arguments()
+    if arguments.list_environments:
+        # Every other environment's files are made from what "rivals" makes.
+        others = {environment_of(engine) for engine in arguments.engines} - {"debian"}
+        print(*sorted(others | {"rivals"} if others else others))
+        return 0
     bench = Bench(arguments)
     rows: List[page.Row] = []
     todo = scenarios(arguments.networks, arguments.modes, arguments.threads, len(bench.cores),

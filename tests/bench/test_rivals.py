@@ -120,6 +120,16 @@ class Page(unittest.TestCase):
         self.assertIn("(cosine 0.95)", text)
         self.assertNotIn("(off by", text)
 
+    def test_accuracy_of_every_engine_is_shown(self):
+        scenario = scenarios.Scenario("resnet50", "latency", 1, 2, precision="bf16")
+        row = page.Row(scenario, [measured("baseline", [400] * 4), measured("openvino", [50] * 4, cosine=0.4),
+                                  measured("inductor", [80] * 4, cosine=0.9995), measured("optimized", [60] * 4, cosine=0.9999)])
+        self.assertEqual(row.against_best()[0], "inductor")
+        text = page.markdown([row])
+        self.assertIn("BF16 by each engine's own mixed precision", text)
+        self.assertIn("| network | batch | frozen, Debian's PyTorch | OpenVINO | Inductor | ipex-studio |", text)
+        self.assertIn("| resnet50 | 1 | 1.00000 | **0.40000** | 0.99950 | 0.99990 |", text)
+
     def test_who_is_as_far_off_as_we_are_is_a_rival(self):
         scenario = scenarios.Scenario("resnet50", "latency", 1, 2, precision="int8")
         row = page.Row(scenario, [measured("onnxruntime", [50] * 4, cosine=0.5), measured("openvino", [90] * 4, cosine=0.75),
@@ -204,6 +214,30 @@ class Rows(unittest.TestCase):
         self.assertEqual(limits.read(self.path, "resnet50", 2, "16x3x8x8"), (None, []))
 
 
+class Environments(unittest.TestCase):
+    def test_every_engine_has_one_and_every_precision_knows_its_engines(self):
+        for precision, known in engines.BY_PRECISION.items():
+            self.assertLessEqual(set(known), set(engines.ENGINES), precision)
+            self.assertIn(precision, page.RULES)
+        self.assertEqual({name: engines.environment_of(name) for name in ("optimized", "openvino", "aotinductor", "litert")},
+                         {"optimized": "debian", "openvino": "rivals", "aotinductor": "rivals-2.15", "litert": "rivals-litert"})
+        self.assertEqual(set(page.TITLES), set(engines.ENGINES))
+
+    def test_a_conversion_that_fails_leaves_the_other_engines(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, body in (("rivals", 'for last; do :; done; echo > "$last"'), ("rivals-litert", 'echo "no such operator" >&2; exit 1')):
+                os.makedirs(os.path.join(folder, name, "bin"))
+                path = os.path.join(folder, name, "bin", "python")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(f"#!/bin/sh\n{body}\n")
+                os.chmod(path, stat.S_IRWXU)
+            bench = rivals.Bench(argparse.Namespace(environments=folder, cache=folder, out=folder, timeout=20.0,
+                                                    engines=["onnxruntime", "openvino", "litert", "optimized"]))
+            files = {"torchscript": "resnet50.pt", "io": "resnet50.npz"}
+            self.assertEqual(list(bench.convert(SCENARIO, files)), ["litert"])
+            self.assertEqual(set(files), {"torchscript", "io", "module", "onnx"})
+
+
 class Exports(unittest.TestCase):
     def test_an_export_that_fails_leaves_the_other(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -212,7 +246,7 @@ class Exports(unittest.TestCase):
                 file.write('#!/bin/sh\ncase "$*" in *--no-winograd*) echo "not here" >&2; exit 5;; esac\necho \'{"schema": 1}\'\n')
             os.chmod(program, stat.S_IRWXU)
             bench = rivals.Bench(argparse.Namespace(
-                environment=folder, cache=folder, out=folder, program=program, engines=list(engines.ENGINES), profile=1.0,
+                environments=folder, cache=folder, out=folder, program=program, engines=list(engines.ENGINES), profile=1.0,
                 precedence=False, studio_flags=[], timeout=20.0))
             bench.flags = lambda scenario: ["--input", "x:1x3x8x8"]
             row, files = page.Row(SCENARIO), {"torchscript": "resnet50.pt"}
