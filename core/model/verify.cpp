@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/base/error.h"
 #include "core/model/discrete_results.h"
@@ -236,6 +237,12 @@ double AccuracyRule::leastCosine() const {
     default:
       return 0.999;
   }
+}
+
+AccuracyRule AccuracyRule::withAllowance(double factor) const {
+  if (precision == Precision::kFp32) return *this;
+  // Above 0, which would stand for the precision's own rule.
+  return {precision, std::max(1 - factor * (1 - leastCosine()), std::numeric_limits<double>::min())};
 }
 
 bool differsNearJumps(const AccuracyRecord& record) {

@@ -25,6 +25,8 @@ struct AccuracyRule {
   AccuracyRule(Precision of, double least = 0) : precision(of), min_cosine(least) {}  // NOLINT: a precision is a rule
   // The least cosine at which a result passes.
   double leastCosine() const;
+  // The rule with `factor` times the distance of the least cosine from 1, but never below a cosine of 0. FP32's stays.
+  AccuracyRule withAllowance(double factor) const;
 };
 
 // Compares all tensors and numbers of a result, in order: sizes and dtypes must agree, integers be equal. `fp64` (may

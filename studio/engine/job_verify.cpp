@@ -21,11 +21,7 @@ constexpr double kRunsPerComparison = 10;  // FP32, FP64 and making and running 
 
 // Below FP32 rounding differs from input to input, and a user judges it by the inputs that were given. The further ones
 // are there to find facts of the example that became constants, which are off by more.
-AccuracyRule furtherRule(AccuracyRule rule) {
-  constexpr double kAllowance = 4;  // on the distance of the cosine from 1
-  if (rule.precision != Precision::kFp32) rule.min_cosine = 1 - kAllowance * (1 - rule.leastCosine());
-  return rule;
-}
+constexpr double kFurtherAllowance = 4;
 
 // Inputs without more than fit into the time.
 void keepInTime(FurtherInputsSearch& search) {
@@ -91,7 +87,7 @@ FurtherAccuracy furtherAccuracy(const EngineJob& job, const AccuracyRule& rule, 
     const ReferenceResults reference = referenceResults(original.module(), steps, job.reset_method);
     AccuracyRecord record;
     try {
-      record = verifyModule(reference, candidate, steps, job.reset_method, furtherRule(rule)).front();
+      record = verifyModule(reference, candidate, steps, job.reset_method, rule.withAllowance(kFurtherAllowance)).front();
     } catch (const Error& problem) {
       // A sentence instead of a result: ranks and types are those of the example.
       if (problem.code() == ExitCode::kUsage) {

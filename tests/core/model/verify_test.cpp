@@ -138,4 +138,12 @@ TEST(Verify, FindsAWrongCandidate) {
 }
 
 }  // namespace
+// A cosine that was asked for is widened too, and never turns into the precision's own rule.
+TEST(Verify, AnAllowanceWidensTheCosineThatIsNeeded) {
+  EXPECT_NEAR((AccuracyRule{Precision::kInt8}.withAllowance(4).leastCosine()), 0.96, 1e-12);
+  EXPECT_NEAR((AccuracyRule{Precision::kBf16, 0.9}.withAllowance(4).leastCosine()), 0.6, 1e-12);
+  EXPECT_LT((AccuracyRule{Precision::kInt8, 0.5}.withAllowance(4).leastCosine()), 1e-300);
+  EXPECT_EQ((AccuracyRule{}.withAllowance(4).min_cosine), 0);
+}
+
 }  // namespace ipex_studio
