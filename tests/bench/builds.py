@@ -5,7 +5,8 @@ OLD and NEW are build folders. Per network and precision it says whether both ma
 arena) and how much time the new one takes. Each build's export runs in a process of its own, and the processes take turns
 of a fraction of a second, so whatever else happens on the machine happens to both. Addresses differ from process to
 process, and with them the time; so processes are started several times, and the ratio old ÷ new is the geometric mean of
-the ratios of their medians with its 95 % bootstrap interval over the starts. The last column is the A/A control: a second
+the starts' with its 95 % bootstrap interval. The time of a process is the first quintile of its runs, as others' work on
+the machine only adds to it. The last column is the A/A control: a second
 process of OLD in the same turns. Names that changed between the builds are given as --renamed old=new. Exit status 1 if a
 plan differs.
 """
@@ -39,8 +40,8 @@ def arguments():
     parser.add_argument("networks", nargs="+", choices=sorted({**NETWORKS, **PROBES}), metavar="NETWORK")
     parser.add_argument("--precision", default="fp32", help="a list; int8 is calibrated on recorded samples")
     parser.add_argument("--starts", type=int, default=6, help="how often the processes are started")
-    parser.add_argument("--rounds", type=int, default=8, help="turns of each process per start")
-    parser.add_argument("--turn", type=float, default=0.2, help="seconds per turn")
+    parser.add_argument("--rounds", type=int, default=15, help="turns of each process per start")
+    parser.add_argument("--turn", type=float, default=0.1, help="seconds per turn")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--tune", default="off", help="off makes plans that do not depend on measurements")
     parser.add_argument("--cache", default=os.path.expanduser("~/.cache/ipex-studio/builds"))
@@ -85,7 +86,7 @@ def export(build, precision, files, flags, out, options):
                    options.tune, "--threads", str(options.threads), "--iterations", "2", *flags]
         if precision != "fp32":
             # Random weights lose their direction soon: what is compared is two builds, not precisions.
-            command += ["--precision", precision, "--data", files["recording"], "--min-cosine", "1e-6"]
+            command += ["--precision", precision, "--force-precision", "--data", files["recording"], "--min-cosine", "1e-6"]
         output_of(command)
         with sqlite3.connect(database) as connection:
             return connection.execute(
@@ -97,8 +98,8 @@ def library_of(build):
     return os.path.join(build, "libipex_studio_ops.so")
 
 
-def median_times(jobs, start, folder, options):
-    """Starts a process per name, gives them turns, and returns the median ns of each."""
+def quick_times(jobs, start, folder, options):
+    """Starts a process per name, gives them turns, and returns the first quintile of each one's ns."""
     environment = {"OMP_NUM_THREADS": str(options.threads), "PYTHONPATH": os.path.join(ROOT, "samples")}
     teams, results = {}, {}
     try:
@@ -116,7 +117,7 @@ def median_times(jobs, start, folder, options):
     for result in results.values():
         if result.error:
             raise SystemExit(f"{result.engine}: {result.error}")
-    return {name: float(np.median(result.latency_ns)) for name, result in results.items()}
+    return {name: float(np.percentile(result.latency_ns, 20)) for name, result in results.items()}
 
 
 def interval(values):
@@ -135,7 +136,7 @@ def compare(precision, files, flags, options):
         jobs = {name: {"engine": "optimized", "precision": "fp32", "io": files["io"], "threads": options.threads, "cores": cores,
                        "files": {"compiled": exports[kind], "library": library_of(getattr(options, kind))}}
                 for name, kind in (("old", "old"), ("new", "new"), ("again", "old"))}
-        times = [median_times(jobs, start, folder, options) for start in range(options.starts)]
+        times = [quick_times(jobs, start, folder, options) for start in range(options.starts)]
     return rows["old"], rows["new"], [t["old"] / t["new"] for t in times], [t["old"] / t["again"] for t in times]
 
 
