@@ -1,7 +1,8 @@
 // Optimizes the samples of one batch and compares each with its original: database_check BATCH [FIRST]
 //
-// BATCH.pt is a module whose submodules are the samples, BATCH.in.pt a dictionary from their names to their inputs
-// (databases.py writes both). Prints one JSON line a sample, in the order of the names:
+// BATCH.pt is a module whose submodules are the samples, BATCH.in.pt a dictionary from their names to their inputs, and
+// BATCH.others.pt, if there is one, to inputs of other sizes and values, which are compared too (databases.py writes
+// them). Prints one JSON line a sample, in the order of the names:
 //   {"name": …, "verdict": right | wrong | strides | refused | failed | crashed | late | original | unsteady, "why": …,
 //    "regions": …, "planned": share of nodes}
 // "strides": right but for the order in memory; "original": the original itself fails; "unsteady": it differs from
@@ -15,6 +16,8 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -148,8 +151,26 @@ std::string firstLine(const std::string& text) {
   return tail.substr(0, std::min<std::size_t>(tail.find('\n'), 400));
 }
 
+struct Sample {
+  std::string name;
+  Module module;
+  std::vector<at::Tensor> inputs;
+  std::vector<at::Tensor> others;  // empty: there are none
+};
+
+// What the original does with the other inputs, if it takes them.
+std::optional<Outcome> outcomeOnOthers(Sample& sample) {
+  if (sample.others.empty()) return std::nullopt;
+  try {
+    return run(sample.module, sample.others);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
 // `begins` is called when the original is done with.
-nlohmann::json judge(Module sample, const std::vector<at::Tensor>& inputs, const std::function<void()>& begins) {
+nlohmann::json judge(Sample& sample, const std::function<void()>& begins) {
+  const std::vector<at::Tensor>& inputs = sample.inputs;
   nlohmann::json out;
   const auto verdict = [&](const char* text, const std::string& why) {
     out["verdict"] = text;
@@ -157,10 +178,12 @@ nlohmann::json judge(Module sample, const std::vector<at::Tensor>& inputs, const
     return out;
   };
   Outcome expected;
+  std::optional<Outcome> expected_of_others;
   try {
-    expected = run(sample, inputs);
-    const std::string own = difference(run(sample, inputs), expected);
+    expected = run(sample.module, inputs);
+    const std::string own = difference(run(sample.module, inputs), expected);
     if (!own.empty()) return verdict("unsteady", own);
+    expected_of_others = outcomeOnOthers(sample);
   } catch (const std::exception& problem) {
     return verdict("original", firstLine(problem.what()));
   }
@@ -169,7 +192,7 @@ nlohmann::json judge(Module sample, const std::vector<at::Tensor>& inputs, const
   try {
     Observer silent;
     at::manual_seed(1);
-    optimized = optimizeModel(sample, copiesOf(inputs), {}, silent);
+    optimized = optimizeModel(sample.module, copiesOf(inputs), {}, silent);
   } catch (const std::exception& problem) {
     return verdict("refused", firstLine(problem.what()));
   }
@@ -184,30 +207,37 @@ nlohmann::json judge(Module sample, const std::vector<at::Tensor>& inputs, const
       const bool strides = wrong.find(": strides ") != std::string::npos;
       if (!wrong.empty()) return verdict(strides ? "strides" : "wrong", which + wrong);
     }
+    if (expected_of_others) {
+      const std::string wrong = difference(run(optimized.module, sample.others), *expected_of_others);
+      const bool strides = wrong.find(": strides ") != std::string::npos;
+      if (!wrong.empty()) return verdict(strides ? "strides" : "wrong", "other inputs: " + wrong);
+    }
   } catch (const std::exception& problem) {
     return verdict("failed", firstLine(problem.what()));
   }
   return verdict("right", "");
 }
 
-struct Sample {
-  std::string name;
-  Module module;
-  std::vector<at::Tensor> inputs;
-};
+// The inputs of each sample; none if there is no such file.
+std::map<std::string, std::vector<at::Tensor>> readInputs(const std::string& path) {
+  std::map<std::string, std::vector<at::Tensor>> inputs;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return inputs;
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  for (const auto& entry : torch::jit::pickle_load(bytes).toGenericDict()) {
+    for (const IValue& tensor : entry.value().toTupleRef().elements())
+      inputs[entry.key().toStringRef()].push_back(tensor.toTensor());
+  }
+  return inputs;
+}
 
 std::vector<Sample> readBatch(const std::string& batch) {
   const Module module = torch::jit::load(batch + ".pt");
-  std::ifstream file(batch + ".in.pt", std::ios::binary);
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-  const auto inputs = torch::jit::pickle_load(bytes).toGenericDict();
+  auto inputs = readInputs(batch + ".in.pt"), others = readInputs(batch + ".others.pt");
   std::vector<Sample> samples;
   for (const auto& child : module.named_children()) {
-    Sample sample{child.name, child.value, {}};
-    sample.module.eval();
-    for (const IValue& tensor : inputs.at(child.name).toTupleRef().elements())
-      sample.inputs.push_back(tensor.toTensor());
-    samples.push_back(std::move(sample));
+    samples.push_back({child.name, child.value, inputs[child.name], others[child.name]});
+    samples.back().module.eval();
   }
   return samples;
 }
@@ -228,7 +258,7 @@ void work(const std::string& batch, std::size_t first, int progress) {
     };
     tell("original");
     alarm(kLongestSample_s);
-    report(judge(samples[at].module, samples[at].inputs, [&] { tell("optimized"); }), samples[at].name);
+    report(judge(samples[at], [&] { tell("optimized"); }), samples[at].name);
     alarm(0);
   }
 }

@@ -4,6 +4,7 @@
   databases.py DRIVER                         everything (an hour)
   databases.py DRIVER --sample 300 --seed 1   a random part
   databases.py DRIVER --operators '^(gather|norm)'
+  databases.py DRIVER --random 1000 --seed 1  instead: random models (random_models.py), also on inputs of other sizes
 
 DRIVER is the program database_check. Prints every sample that is not right and the totals; exit status 1 if any sample
 is wrong, crashes, cannot be optimized or cannot be run.
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 
+import random_models
 import samples as db
 
 # What PyTorch leaves undefined: results need not be equal.
@@ -41,6 +43,8 @@ def arguments():
     parser.add_argument("--forms", nargs="+", default=list(db.FORMS), choices=db.FORMS)
     parser.add_argument("--most", type=int, default=40, help="samples of an operator, dtype and form")
     parser.add_argument("--sample", type=int, help="so many samples, chosen at random")
+    parser.add_argument("--random", type=int, help="so many random models instead")
+    parser.add_argument("--statements", type=int, default=20, help="of a random model at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", help="a folder in which the batches and their answers stay")
@@ -92,6 +96,19 @@ def run_all(options, found, folder):
         return [answer for run in runs for answer in run.result()], none
 
 
+def run_random(options, folder):
+    """The driver's answers on random models."""
+    def batch(first):
+        path = os.path.join(folder, f"random_{first}")
+        random_models.write_batch(path, range(first, min(first + BATCH, end)), options.statements)
+        return check(options.driver, path)
+
+    begin = options.seed * 1000000
+    end = begin + options.random
+    # One after the other: importing what was generated is not for several threads.
+    return [answer for first in range(begin, end, BATCH) for answer in batch(first)]
+
+
 def report(answers, none):
     """Prints what is not right and the totals. Returns the number of bad samples."""
     for answer in answers:
@@ -105,7 +122,8 @@ def report(answers, none):
     planned = sum(answer.get("regions", 0) > 0 for answer in answers)
     print(f"{len(answers)} samples, {planned} of them planned in part: "
           + ", ".join(f"{count} {verdict}" for verdict, count in totals.most_common()))
-    print("not made: " + ", ".join(f"{count} {reason}" for reason, count in none.most_common(12)))
+    if none:
+        print("not made: " + ", ".join(f"{count} {reason}" for reason, count in none.most_common(12)))
     return sum(totals[verdict] for verdict in BAD)
 
 
@@ -118,7 +136,10 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or temporary
         os.makedirs(folder, exist_ok=True)
-        answers, none = run_all(options, found, folder)
+        if options.random:
+            answers, none = run_random(options, folder), {}
+        else:
+            answers, none = run_all(options, found, folder)
     return 1 if report(answers, none) else 0
 
 
