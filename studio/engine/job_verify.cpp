@@ -87,7 +87,8 @@ FurtherAccuracy furtherAccuracy(const EngineJob& job, const AccuracyRule& rule, 
     const ReferenceResults reference = referenceResults(original.module(), steps, job.reset_method);
     AccuracyRecord record;
     try {
-      record = verifyModule(reference, candidate, steps, job.reset_method, rule.withAllowance(kFurtherAllowance)).front();
+      record =
+          verifyModule(reference, candidate, steps, job.reset_method, rule.withAllowance(kFurtherAllowance)).front();
     } catch (const Error& problem) {
       // A sentence instead of a result: ranks and types are those of the example.
       if (problem.code() == ExitCode::kUsage) {
