@@ -132,7 +132,7 @@ def accuracy(rows: List[Row]) -> List[str]:
     engines = [name for name in ENGINES if any(row.get(name) for row in known)]
     precision = known[0].scenario.precision
     what = "max |Δ| / max |expected|" if precision == "fp32" else "cosine"
-    lines = ["", "## Accuracy", "", f"Against the network in FP64, one forward: {what}, the worst output. Bold: not {RULES[precision]}.",
+    lines = ["", "## Accuracy", "", f"Against the network in FP64, one forward: {what}, the worst output. Bold breaks the rule ({RULES[precision]}).",
              "", "| network | batch | " + " | ".join(TITLES[name] for name in engines) + " |",
              "|---|--:|" + "--:|" * len(engines)]
     return lines + [f"| {row.scenario.network} | {row.scenario.batch} |"
