@@ -120,6 +120,24 @@ TEST_F(DatabaseTest, ViewsAgreeWithStatistics) {
             job.runs[1].latency_ns[7]);
 }
 
+TEST_F(DatabaseTest, SharesOfStepsNeverExceedTheWhole) {
+  JobRecord job = smallJob();
+  for (StepTime& time : job.runs[1].step_times) {
+    for (std::int64_t& ns : time.elapsed_ns) ns *= 5;
+  }
+  create().record(job);
+  EXPECT_EQ(query("SELECT round(1000 * sum(share)) FROM step_stat WHERE run_id = 2"), 1000);
+  EXPECT_EQ(query("SELECT unattributed_ns FROM run_unattributed WHERE run_id = 2"), 0);
+}
+
+TEST_F(DatabaseTest, NoiseIsRecordedWithItsLevel) {
+  JobRecord job = smallJob();
+  job.runs[1].noise.others = 1.5;
+  create().record(job);
+  EXPECT_EQ(query("SELECT count(*) FROM run WHERE noise = 'quiet'"), 1);
+  EXPECT_EQ(query("SELECT count(*) FROM run WHERE noise = 'busy' AND others = 1.5"), 1);
+}
+
 TEST_F(DatabaseTest, InstancesOfAStepShareOneStatistic) {
   JobRecord job = smallJob();
   StepTime second = job.runs[1].step_times[0];
