@@ -60,11 +60,11 @@ void Session::guarded(const std::function<void()>& action) {
     const bool cancelled = error.code() == kInterrupted;
     log(cancelled ? LogLevel::kInfo : LogLevel::kError, error.what());
     tuning_.lookForInterrupted();
-    setState(cancelled ? JobState::kCancelled : JobState::kFailed, error.what());
+    fail(cancelled ? JobState::kCancelled : JobState::kFailed, error);
   } catch (const std::exception& error) {
     runner_.drop();
     log(LogLevel::kError, error.what());
-    setState(JobState::kFailed, error.what());
+    fail(JobState::kFailed, Error(ExitCode::kFailure, error.what()));
   }
 }
 

@@ -19,7 +19,8 @@ struct TrustQuestion {
 };
 
 struct ExportResult {
-  enum class State { kNone, kWriting, kVerifying, kDone, kFailed };
+  // kAsked: a file of that name exists; the user has to say whether it may be replaced.
+  enum class State { kNone, kWriting, kVerifying, kDone, kFailed, kAsked };
   State state = State::kNone;
   std::string path;
   ExportForm form = ExportForm::kCompiled;

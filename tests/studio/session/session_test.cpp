@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "core/runtime/machine_facts.h"
+#include "core/base/replace_file.h"
 #include "studio/cli/commands.h"
 #include "tests/goal.h"
 #include "tests/studio/cli/program.h"
