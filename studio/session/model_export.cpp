@@ -25,7 +25,10 @@ bool anyTaken(const std::vector<std::string>& paths) { return std::any_of(paths.
 
 void ModelExport::prepare(const ExportCommand& command) {
   OptimizeOptions& optimize = model_.request().optimize;
-  const Precision precision = command.precision.value_or(optimize.precision);
+  if (command.precision) decisions_.chooseWhole(precisionName(*command.precision));
+  // A decision for the whole model stands before the request's precision.
+  const bool decided = !decisions_.now().whole().empty();
+  const Precision precision = decided ? optimize.precision : command.precision.value_or(optimize.precision);
   TuneMode tune = optimize.tune;
   if (command.tuned) tune = !*command.tuned ? TuneMode::kOff : tune == TuneMode::kOff ? TuneMode::kQuick : tune;
   const bool same =
@@ -59,14 +62,14 @@ void ModelExport::run(const ExportCommand& command) {
     reporter_.setState(JobState::kDone, error.what());
     return;
   }
-  result_.state = ExportResult::State::kWriting;
-  reporter_.setState(JobState::kWorking, "");
-  try {
   if (!command.replace && anyTaken(writtenBy(command))) {
     result_.state = ExportResult::State::kAsked;
     reporter_.setState(JobState::kDone, fmt::format("{} exists already; say whether to replace it.", command.path));
     return;
   }
+  result_.state = ExportResult::State::kWriting;
+  reporter_.setState(JobState::kWorking, "");
+  try {
     prepare(command);
     reporter_.setState(JobState::kWorking, "");
     runner_.job()->exportTo(command.path, command.form, prepared);

@@ -109,9 +109,14 @@ struct FlagsCommand {
   std::string words;
 };
 
+// Set one flag of the command line back to its default; it counts from the next run on.
+struct DropFlagCommand {
+  std::string name;  // "--instances"
+};
+
 using Command = std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand,
                              ShowJobCommand, CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand,
-                             TuneCommand, ReportCommand, FlagsCommand>;
+                             TuneCommand, ReportCommand, FlagsCommand, DropFlagCommand>;
 
 // Filled by panels on the drawing thread, emptied by the window after each frame.
 class Commands {

@@ -39,6 +39,10 @@ struct Overrides {
   bool empty() const { return pins.empty() && precisions.empty(); }
   bool operator==(const Overrides& other) const { return pins == other.pins && precisions == other.precisions; }
 
+  // The precision decided for the whole model; empty: none.
+  std::string whole() const;
+  // The same overrides without one for the whole model.
+  Overrides withoutWhole() const;
   // The same overrides with one more, without those that contradict it. A pin or override that is already there is
   // removed.
   Overrides with(const KernelPin& pin) const;
