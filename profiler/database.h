@@ -43,7 +43,7 @@ struct RunSummary {
   std::int32_t instances = 0;
   std::int64_t samples = 0;
   std::int64_t p50_ns = 0;
-  NoiseVerdict noise;  // known where the records of the run were read
+  NoiseVerdict noise;  // its text is known only where the records of the run were read
 };
 
 struct JobSummary {

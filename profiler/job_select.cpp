@@ -15,7 +15,6 @@ namespace {
 // Versions of the schema from which on plan_step has the column slices, and its later name micro_batches.
 constexpr std::int64_t kSlicesSchemaVersion = 5;
 constexpr std::int64_t kMicroBatchesSchemaVersion = 6;
-constexpr std::int64_t kNoiseSchemaVersion = 7;
 
 ModelRecord selectModel(Connection& connection, std::int64_t model_id, std::int64_t job_id) {
   ModelRecord model;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace ipex_studio {
@@ -17,7 +18,9 @@ constexpr double kLittle = 0.15, kPartOfFree = 0.25;
 constexpr double kMaxStolen = 0.02;
 constexpr double kMaxPreempted_per_s = 40;  // for each thread of the run
 constexpr double kMinOwnCpu = 0.85;         // CPU time over wall time, for each instance
-constexpr double kLongestTail = 3;          // p99 over p50
+// A run that takes so many times as long as its steps, and so much longer, waited for something else.
+constexpr double kMaxOverSteps = 4, kMinUnexplained_ns = 1e6;
+constexpr double kLongestTail = 3;  // p99 over p50
 constexpr double kMaxThrottled = 0.01;
 constexpr double kSlowestClock = 1.2;  // slowest chain over fastest
 
@@ -50,6 +53,19 @@ std::string whyBusy(const RunRecord& run) {
   return "";
 }
 
+// What one run takes by the times of its steps, taken in runs of their own; 0 if they were not timed. A step that runs
+// several times in a run counts as often.
+double profiledNs(const RunRecord& run) {
+  double all_ns = 0;
+  std::size_t runs = 0;
+  for (const StepTime& time : run.step_times) {
+    if (time.elapsed_ns.empty()) continue;
+    runs = runs == 0 ? time.elapsed_ns.size() : std::min(runs, time.elapsed_ns.size());
+    all_ns = std::accumulate(time.elapsed_ns.begin(), time.elapsed_ns.end(), all_ns);
+  }
+  return runs == 0 ? 0 : all_ns / static_cast<double>(runs);
+}
+
 // What the samples themselves tell, whoever disturbed them.
 std::string whyUneven(const RunRecord& run) {
   if (run.latency_ns.size() < kMinSamples) return "";
@@ -58,6 +74,9 @@ std::string whyUneven(const RunRecord& run) {
   std::vector<std::int64_t> samples = run.latency_ns;
   const double p50 = percentileOf(samples, 50), p99 = percentileOf(samples, 99);
   if (p99 > kLongestTail * p50) return fmt::format("one run in a hundred took {:.1f} times the median", p99 / p50);
+  const double steps_ns = profiledNs(run);
+  if (steps_ns > 0 && p50 > kMaxOverSteps * steps_ns && p50 - steps_ns > kMinUnexplained_ns)
+    return fmt::format("a run took {:.3g} ms, its steps alone {:.3g} ms", p50 / 1e6, steps_ns / 1e6);
   return "";
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/record/noise.h"
 #include "core/record/records.h"
 
 namespace ipex_studio {
@@ -85,6 +86,7 @@ struct WhatIf {
   double before_db = 0;  // SQNR of the results against the reference; 999: equal
   double after_db = 0;
   bool accurate = true;
+  NoiseVerdict noise;  // whether the machine was quiet meanwhile
 
   // True if the interval of the difference contains zero.
   bool noDifference() const { return delta_low_ns <= 0 && delta_high_ns >= 0; }

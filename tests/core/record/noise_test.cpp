@@ -67,6 +67,17 @@ TEST(Noise, ALongTailIsNoise) {
   EXPECT_EQ(judgeNoise(run).text, "one run in a hundred took 9.0 times the median");
 }
 
+// Threads that wait for one that has no CPU make a run of 0.2 ms one of 100 ms, evenly.
+TEST(Noise, RunsThatTheirStepsDoNotExplainAreNoise) {
+  RunRecord run = quietRun();
+  run.step_times.resize(2);
+  run.step_times[0].elapsed_ns = {100'000, 100'000, 100'000, 100'000};
+  run.step_times[1].elapsed_ns = {100'000, 100'000};
+  EXPECT_EQ(judgeNoise(run).level, NoiseLevel::kQuiet) << "the interpreter takes its time, too";
+  for (std::int64_t& ns : run.latency_ns) ns = 100'000'000;
+  expectBusy(run, "a run took 100 ms, its steps alone 0.3 ms");
+}
+
 TEST(Noise, AJobIsAsNoisyAsItsWorstRun) {
   JobRecord job;
   job.runs = {quietRun(), quietRun()};
