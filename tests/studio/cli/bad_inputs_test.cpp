@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"output_is_a_directory",
                  {"run", "@small.pt", "-o", "/usr"},
                  2,
-                 "/usr is a directory; -o takes the name of a file."},
+                 "/usr is a directory; give the name of a file."},
         BadInput{"output_folder_missing",
                  {"run", "@small.pt", "-o", "/nonexistent/fast.pt"},
                  2,
