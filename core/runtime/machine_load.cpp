@@ -1,7 +1,6 @@
 // See machine_load.h.
 #include "core/runtime/machine_load.h"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -11,11 +10,10 @@
 #include <sstream>
 
 #include "core/base/clock.h"
+#include "core/runtime/cpu_sets.h"
 
 namespace ipex_studio {
 namespace {
-
-constexpr int kMaxCpus = 4096;
 
 std::string fileText(const std::string& path) {
   std::ifstream file(path);
@@ -31,20 +29,18 @@ std::int64_t preemptions() {
   return usage.ru_nivcsw;
 }
 
-std::vector<bool> affinity() {
-  std::vector<bool> mine(kMaxCpus, true);
-  cpu_set_t* set = CPU_ALLOC(kMaxCpus);
-  if (set == nullptr) return mine;
-  const std::size_t bytes = CPU_ALLOC_SIZE(kMaxCpus);
-  if (::sched_getaffinity(0, bytes, set) == 0) {
-    for (int cpu = 0; cpu < kMaxCpus; ++cpu) mine[static_cast<std::size_t>(cpu)] = CPU_ISSET_S(cpu, bytes, set) != 0;
+// True at the index of each CPU that this process may use.
+std::vector<bool> ownCpus() {
+  std::vector<bool> mine;
+  for (const CpuPlace& place : usableCpus()) {
+    mine.resize(std::max(mine.size(), static_cast<std::size_t>(place.cpu) + 1));
+    mine[static_cast<std::size_t>(place.cpu)] = true;
   }
-  CPU_FREE(set);
   return mine;
 }
 
 BusyTime busyNow() {
-  static const std::vector<bool> mine = affinity();
+  static const std::vector<bool> mine = ownCpus();
   return busyTime(fileText("/proc/stat"), mine, static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK))));
 }
 
