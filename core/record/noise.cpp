@@ -33,7 +33,7 @@ double percentileOf(std::vector<std::int64_t>& samples, std::size_t percent) {
 
 std::string whyThrottled(const NoiseRecord& noise) {
   if (noise.throttled > kMaxThrottled)
-    return fmt::format("a CPU quota held it back for {:.0f} % of the time", noise.throttled * 100);
+    return fmt::format("a CPU quota held the run back for {:.0f} % of the time", noise.throttled * 100);
   const double slower = noise.fastest_chain_ns > 0
                             ? static_cast<double>(noise.slowest_chain_ns) / static_cast<double>(noise.fastest_chain_ns)
                             : 1;
@@ -49,7 +49,7 @@ std::string whyBusy(const RunRecord& run) {
   if (noise.stolen > kMaxStolen)
     return fmt::format("other virtual machines took {:.0f} % of the CPUs", noise.stolen * 100);
   if (noise.preempted_per_s > kMaxPreempted_per_s * own)
-    return fmt::format("its threads lost their CPUs to others {:.0f} times a second", noise.preempted_per_s);
+    return fmt::format("threads of the run lost their CPUs to others {:.0f} times a second", noise.preempted_per_s);
   return "";
 }
 
@@ -68,15 +68,16 @@ double profiledNs(const RunRecord& run) {
 
 // What the samples themselves tell, whoever disturbed them.
 std::string whyUneven(const RunRecord& run) {
-  if (run.latency_ns.size() < kMinSamples) return "";
-  if (run.cpu_per_wall > 0 && run.cpu_per_wall < kMinOwnCpu * std::max(1, run.instances))
-    return fmt::format("it got only {:.2f} CPUs", run.cpu_per_wall);
   std::vector<std::int64_t> samples = run.latency_ns;
-  const double p50 = percentileOf(samples, 50), p99 = percentileOf(samples, 99);
-  if (p99 > kLongestTail * p50) return fmt::format("one run in a hundred took {:.1f} times the median", p99 / p50);
-  const double steps_ns = profiledNs(run);
+  const double all_ns = std::accumulate(samples.begin(), samples.end(), 0.0);
+  if (all_ns > kMinWatched_ns && run.cpu_per_wall > 0 && run.cpu_per_wall < kMinOwnCpu * std::max(1, run.instances))
+    return fmt::format("the run got only {:.2f} CPUs", run.cpu_per_wall);
+  const double p50 = percentileOf(samples, 50), steps_ns = profiledNs(run);
   if (steps_ns > 0 && p50 > kMaxOverSteps * steps_ns && p50 - steps_ns > kMinUnexplained_ns)
     return fmt::format("a run took {:.3g} ms, its steps alone {:.3g} ms", p50 / 1e6, steps_ns / 1e6);
+  if (samples.size() < kMinSamples) return "";
+  const double p99 = percentileOf(samples, 99);
+  if (p99 > kLongestTail * p50) return fmt::format("one run in a hundred took {:.1f} times the median", p99 / p50);
   return "";
 }
 

@@ -42,16 +42,16 @@ TEST(Noise, WhoeverTakesCpusIsNamed) {
   expectBusy(run, "other virtual machines took 7 % of the CPUs");
   run = quietRun();
   run.noise.preempted_per_s = 250;
-  expectBusy(run, "its threads lost their CPUs to others 250 times a second");
+  expectBusy(run, "threads of the run lost their CPUs to others 250 times a second");
   run = quietRun();
   run.cpu_per_wall = 0.41;
-  expectBusy(run, "it got only 0.41 CPUs");
+  expectBusy(run, "the run got only 0.41 CPUs");
 }
 
 TEST(Noise, QuotasAndSlowClocksAreThrottling) {
   RunRecord run = quietRun();
   run.noise.throttled = 0.25;
-  expectBusy(run, "a CPU quota held it back for 25 % of the time", NoiseLevel::kThrottled);
+  expectBusy(run, "a CPU quota held the run back for 25 % of the time", NoiseLevel::kThrottled);
   run = quietRun();
   run.noise.slowest_chain_ns = 60'000;
   expectBusy(run, "the CPU's clock fell to 50 % of its fastest", NoiseLevel::kThrottled);
