@@ -186,7 +186,7 @@ std::string command(const std::string& arguments) { return "'" + programPath() +
 TEST(Disk, FullWhileRecordingStillPrintsTheResult) {
   const Sandpit pit;
   const Outcome outcome =
-      onSmallDisk(pit, "size=512k",
+      onSmallDisk(pit, "size=224k",
                   command("run '" + modelFile("small.pt") +
                           "' --iterations 10 --threads 1 --warmup 0 --json --db \"$DIR/profile.db\""));
   if (outcome.code == 99 || outcome.code == 1) GTEST_SKIP() << "no mounts here: " << outcome.err;

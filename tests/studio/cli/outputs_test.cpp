@@ -35,12 +35,12 @@ class Outputs : public ::testing::Test {
     EXPECT_THAT(outcome.err, HasSubstr(part));
     EXPECT_EQ(outcome.out, "");
     EXPECT_EQ(readText(model_), bytes_);
-    EXPECT_EQ(readText(pit_.path("old.txt")), "old");
+    EXPECT_EQ(readText(pit_.path("old.txt")), old_);
   }
 
   const Sandpit pit_;
   const std::string model_ = pit_.path("m.pt");
-  std::string bytes_;
+  std::string bytes_, old_ = "old";
 };
 
 TEST_F(Outputs, NeverReplaceTheModelByAnyName) {
@@ -93,7 +93,8 @@ TEST_F(Outputs, ReplaceOtherFilesOnlyWhenForced) {
   std::vector<std::string> forced{"run", model_, "-o", old, "--force"};
   forced.insert(forced.end(), kQuick.begin(), kQuick.end());
   EXPECT_EQ(pit_.run(forced).code, 0);
-  EXPECT_EQ(readText(old).substr(0, 2), "PK");
+  old_ = readText(old);
+  EXPECT_EQ(old_.substr(0, 2), "PK");
   const std::string db = pit_.path("data/ipex-studio/profile.db"), page = pit_.path("page.html");
   ASSERT_EQ(pit_.run({"report", db, "-o", page}).code, 0);
   expectRefused({"report", db, "-o", page}, "exists already");
@@ -129,7 +130,7 @@ TEST_F(Outputs, ThePanelEndsWithTheCodeOfTheRun) {
     EXPECT_EQ(run.code, 3) << run.err;
     const Outcome panel = pit_.run({modelFile(name), "--panel", "kernels", "--json"});
     EXPECT_EQ(panel.code, run.code) << panel.err;
-    EXPECT_EQ(panel.err, run.err);
+    EXPECT_THAT(run.err, ::testing::EndsWith(panel.err));
   }
   std::vector<std::string> wrong{"run", model_, "--input", "nothing:1x3"};
   const Outcome run = pit_.run(wrong);
