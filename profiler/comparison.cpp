@@ -116,6 +116,7 @@ RunSummary summaryOf(const JobRecord& job, const RunRecord& run) {
   summary.instances = run.instances;
   summary.samples = static_cast<std::int64_t>(run.latency_ns.size());
   summary.p50_ns = median(run.latency_ns);
+  summary.noise = judgeNoise(run);
   return summary;
 }
 

@@ -177,10 +177,13 @@ std::vector<JobSummary> Database::jobs(std::int64_t limit, const std::string& sh
       "SELECT job.id, command, path, sha256, started_unix_ns, cpu, isa FROM job JOIN model ON model.id = model_id "
       "JOIN machine ON machine.id = machine_id WHERE ?1 = '' OR sha256 = ?1 "
       "ORDER BY started_unix_ns DESC, job.id DESC LIMIT ?2");
-  Statement runs(
-      *connection_,
-      "SELECT id, variant, device, precision, threads, instances, samples, p50_ns FROM run WHERE job_id = ?1 "
-      "ORDER BY position");
+  // A read-only database was not migrated.
+  const bool noise = connection_->integer("PRAGMA user_version") >= kNoiseSchemaVersion;
+  Statement runs(*connection_,
+                 fmt::format("SELECT id, variant, device, precision, threads, instances, samples, p50_ns, "
+                             "{} FROM run WHERE job_id = ?1 ORDER BY position",
+                             noise ? "noise" : "''")
+                     .c_str());
   std::vector<JobSummary> result;
   for (row.bind(sha256, limit); row.next();) {
     JobSummary job = {row.integer(0), row.text(1), row.text(2), row.text(3), row.integer(4), 0, 0, {}};
@@ -201,6 +204,7 @@ std::vector<JobSummary> Database::jobs(std::int64_t limit, const std::string& sh
       run.instances = runs.integer32(5);
       run.samples = runs.integer(6);
       run.p50_ns = runs.integer(7);
+      run.noise.level = noiseLevel(runs.text(8));
       if (run.variant == "baseline" && job.baseline_p50_ns == 0) job.baseline_p50_ns = run.p50_ns;
       if (run.variant == "optimized" && job.optimized_p50_ns == 0) job.optimized_p50_ns = run.p50_ns;
       job.runs.push_back(std::move(run));

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/record/noise.h"
 #include "core/record/records.h"
 #include "core/record/tuning_store.h"
 
@@ -42,6 +43,7 @@ struct RunSummary {
   std::int32_t instances = 0;
   std::int64_t samples = 0;
   std::int64_t p50_ns = 0;
+  NoiseVerdict noise;  // its text is known only where the records of the run were read
 };
 
 struct JobSummary {
@@ -86,6 +88,8 @@ class Database {
 
   // True if opened as kReadOnly, and if a newer version of this program wrote the file.
   bool readOnly() const { return read_only_; }
+  // Throws Error(kDatabase) if it can only be read: a newer version of this program wrote it.
+  void checkWritable() const { writable(); }
   const std::string& path() const;
 
   // Writes a job as one short transaction and returns its id. Samples beyond the size budget (60,000 step samples and

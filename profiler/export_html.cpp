@@ -30,10 +30,12 @@ struct Report {
   RunDigest baseline_digest;
   RunDigest digest;  // of `shown`
   Interval speedup;
+  NoiseVerdict noise;
 };
 
 Report reportOf(const JobRecord& job) {
-  Report report = {job, findRun(job, "baseline"), findRun(job, "optimized"), nullptr, {}, {}, speedupOf(job)};
+  Report report = {
+      job, findRun(job, "baseline"), findRun(job, "optimized"), nullptr, {}, {}, speedupOf(job), judgeNoise(job)};
   report.shown = report.optimized ? report.optimized : job.runs.empty() ? nullptr : &job.runs.back();
   if (report.baseline) report.baseline_digest = digestOf(*report.baseline);
   if (report.shown) report.digest = digestOf(*report.shown);
@@ -70,7 +72,7 @@ std::string heroNumber(const Report& r) {
   const bool slower = r.speedup.high < 1;
   return fmt::format(
       "<div><div class=\"number\">{}</div><div class=\"interval\"><span class=\"{}\">{}</span> · 95 % "
-      "interval {:.2f}–{:.2f}</div></div>",
+      "interval {:.2f}–{:.2f}</div>{}</div>",
       ratioText(r.speedup.value),
       faster   ? "good"
       : slower ? "bad"
@@ -78,7 +80,7 @@ std::string heroNumber(const Report& r) {
       faster   ? "▲ faster"
       : slower ? "▼ slower"
                : "≈ no clear difference",
-      r.speedup.low, r.speedup.high);
+      r.speedup.low, r.speedup.high, noiseHtml(r.noise));
 }
 
 std::string race(const Report& r) {
@@ -181,10 +183,11 @@ std::string topSteps(const Report& r) {
   const std::vector<std::size_t> order = slowestFirst(r.digest.steps);
   const auto longest = static_cast<double>(std::max(r.digest.steps[order[0]].p50_ns, r.digest.unattributed_ns));
   std::string out = fmt::format(
-      "<h2>Where the time goes<small>{} · {} steps · {} ms in steps, {} ms unattributed of {} ms</small></h2>{}"
+      "<h2>Where the time goes<small>{} · {} steps · {} ms in steps, {} ms unattributed of {} ms{}{}</small></h2>{}"
       "<table class=\"steps\"><tbody>",
       htmlText(r.shown->variant), r.digest.steps.size(), msText(static_cast<double>(r.digest.steps_p50_ns)),
-      msText(static_cast<double>(r.digest.unattributed_ns)), msText(r.digest.latency.p50_ns), kindStripHtml(r.digest));
+      msText(static_cast<double>(r.digest.unattributed_ns)), msText(r.digest.latency.p50_ns),
+      r.digest.step_scale < 1 ? " · " : "", stepScaleText(r.digest.step_scale), kindStripHtml(r.digest));
   for (std::size_t i = 0; i < std::min(order.size(), kReportedSteps); ++i) {
     const StepSummary& s = r.digest.steps[order[i]];
     out +=

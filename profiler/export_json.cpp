@@ -1,6 +1,7 @@
 // The JSON of `run`, `bench` and `compare`.
 #include "profiler/export_json.h"
 
+#include "core/record/noise.h"
 #include "core/record/records_json.h"
 #include "profiler/summary.h"
 
@@ -16,6 +17,12 @@ json metricsJson(const RunRecord& run) {
   for (const MetricRecord& metric : run.metrics)
     metrics.push_back({{"name", metric.name}, {"value", metric.value}, {"samples", metric.samples}});
   return metrics;
+}
+
+// The level is null where it is unknown.
+json noiseJson(const NoiseVerdict& noise) {
+  const bool known = noise.level != NoiseLevel::kUnknown;
+  return {{"level", known ? json(noiseName(noise.level)) : json()}, {"text", noiseSentence(noise)}};
 }
 
 json runJson(const RunRecord& run) {
@@ -47,16 +54,24 @@ json runJson(const RunRecord& run) {
             {"pass", accuracy.pass}}},
           {"metrics", metricsJson(run)},
           {"export_mb", static_cast<double>(run.export_bytes) / 1e6},
-          {"coverage", {{"nodes", run.coverage.nodes}, {"time", run.coverage.time}}}};
+          {"coverage", {{"nodes", run.coverage.nodes}, {"time", run.coverage.time}}},
+          {"noise", noiseJson(judgeNoise(run))}};
 }
 
 json summaryJson(const RunSummary& run) {
-  return {{"run", run.id},          {"model", run.model_path},
-          {"sha256", run.sha256},   {"cpu", run.cpu},
-          {"isa", run.isa},         {"variant", run.variant},
-          {"device", run.device},   {"precision", run.precision},
-          {"threads", run.threads}, {"instances", run.instances},
-          {"samples", run.samples}, {"p50_ms", ms(static_cast<double>(run.p50_ns))}};
+  return {{"run", run.id},
+          {"model", run.model_path},
+          {"sha256", run.sha256},
+          {"cpu", run.cpu},
+          {"isa", run.isa},
+          {"variant", run.variant},
+          {"device", run.device},
+          {"precision", run.precision},
+          {"threads", run.threads},
+          {"instances", run.instances},
+          {"samples", run.samples},
+          {"p50_ms", ms(static_cast<double>(run.p50_ns))},
+          {"noise", noiseJson(run.noise)}};
 }
 
 }  // namespace
@@ -76,7 +91,8 @@ json benchJson(const JobRecord& job) {
                    {"onednn", machine.onednn}}},
                  {"runs", std::move(runs)},
                  {"speedup_p50", nullptr},
-                 {"speedup_ci95", nullptr}};
+                 {"speedup_ci95", nullptr},
+                 {"noise", noiseJson(judgeNoise(job))}};
   const Interval speedup = speedupOf(job);
   if (speedup.value > 0) {
     result["speedup_p50"] = speedup.value;
@@ -112,6 +128,7 @@ json comparisonJson(const RunComparison& comparison) {
       {"same_machine", comparison.same_machine},
       {"ratio_p50", comparison.ratio.value},
       {"ratio_ci95", {comparison.ratio.low, comparison.ratio.high}},
+      {"noise", noiseJson(worseNoise(comparison.a.noise, comparison.b.noise))},
       {"unattributed_ms",
        {ms(static_cast<double>(comparison.a_unattributed_ns)), ms(static_cast<double>(comparison.b_unattributed_ns))}},
       {"rows", std::move(rows)}};

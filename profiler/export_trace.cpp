@@ -43,10 +43,11 @@ void appendEvents(const RunRecord& run, std::size_t process, std::string& out) {
     const std::string head = fmt::format("{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"name\":{},\"cat\":{},\"args\":{},",
                                          process, time.thread, quotedJson(step ? step->name : time.name),
                                          quotedJson(step ? step->kind : time.kind), dumpJson(args));
+    const std::vector<std::int64_t>& whole = time.whole_ns.empty() ? time.elapsed_ns : time.whole_ns;
     for (std::size_t i = 0; i < time.begin_ns.size(); ++i) {
       out += head;
       fmt::format_to(std::back_inserter(out), "\"ts\":{:.3f},\"dur\":{:.3f}}},\n",
-                     static_cast<double>(time.begin_ns[i]) / 1e3, static_cast<double>(time.elapsed_ns[i]) / 1e3);
+                     static_cast<double>(time.begin_ns[i]) / 1e3, static_cast<double>(whole[i]) / 1e3);
     }
   }
 }

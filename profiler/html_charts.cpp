@@ -147,6 +147,12 @@ std::string kindClass(const std::string& kind) {
   return "k-other";
 }
 
+std::string noiseHtml(const NoiseVerdict& noise) {
+  if (noise.level == NoiseLevel::kUnknown) return {};
+  return fmt::format("<div class=\"interval\"><span class=\"{}\">● {}</span></div>", noise.disturbed() ? "bad" : "good",
+                     htmlText(noiseSentence(noise)));
+}
+
 std::string barSvg(double share, const std::string& css_class) {
   const double percent = std::isfinite(share) ? std::clamp(100 * share, 0.0, 100.0) : 0;
   return fmt::format(

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/record/noise.h"
 #include "core/record/records.h"
 #include "profiler/database.h"
 #include "profiler/summary.h"
@@ -13,6 +14,9 @@ namespace ipex_studio {
 // CSS class of an operation kind, of the plan ("convolution") or of TorchScript ("aten::conv2d"): "k-convolution" …
 // "k-other".
 std::string kindClass(const std::string& kind);
+
+// The lamp beside a ratio: whether the machine was quiet; empty where that is unknown.
+std::string noiseHtml(const NoiseVerdict& noise);
 
 // A bar that fills `share` (0..1) of its width.
 std::string barSvg(double share, const std::string& css_class);

@@ -1,4 +1,5 @@
 // Writes a JobRecord as rows.
+#include "core/record/noise.h"
 #include "profiler/job_rows.h"
 
 #include <fmt/format.h>
@@ -162,13 +163,14 @@ void insertStepTimes(Connection& connection, std::int64_t run_id, const RunRecor
   for (const StepTime& time : run.step_times) total += time.elapsed_ns.size();
   const std::size_t most =
       total <= kMaxStepSamples ? kMaxStepSamples : std::max<std::size_t>(16, kMaxStepSamples / run.step_times.size());
-  Statement insert(connection, "INSERT INTO step_time VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+  Statement insert(connection, "INSERT INTO step_time VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
   std::int64_t position = 0;
   for (const StepTime& t : run.step_times) {
     const std::string origins = jsonArray(t.origins);
     const std::string begin = jsonArray(t.begin_ns, most);
     const std::string elapsed = jsonArray(t.elapsed_ns, most);
-    insert.bind(run_id, position++, t.step, t.name, t.kind, origins, t.thread, begin, elapsed).run();
+    const std::string whole = jsonArray(t.whole_ns, most);
+    insert.bind(run_id, position++, t.step, t.name, t.kind, origins, t.thread, begin, elapsed, whole).run();
   }
 }
 
@@ -178,12 +180,14 @@ void insertRun(Connection& connection, std::int64_t job_id, std::int64_t positio
   Statement insert(
       connection,
       "INSERT INTO run VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, "
-      "?17, ?18, ?19, ?20, ?21)");
+      "?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)");
+  const NoiseRecord& n = run.noise;
   insert
       .bind(job_id, position, run.variant, run.device, run.precision, run.threads, run.instances, run.warmup_iterations,
             static_cast<std::int64_t>(run.latency_ns.size()), median(run.latency_ns), latency, turn, run.load_ns,
             run.compile_ns, run.tune_ns, run.first_run_ns, run.peak_rss_bytes, run.cpu_per_wall, run.coverage.nodes,
-            run.coverage.time, run.export_bytes)
+            run.coverage.time, run.export_bytes, n.wall_ns, n.cpus, n.others, n.stolen, n.preempted_per_s, n.throttled,
+            n.fastest_chain_ns, n.slowest_chain_ns, std::string(noiseName(judgeNoise(run).level)))
       .run();
   const std::int64_t run_id = connection.lastId();
   insertSteps(connection, run_id, run);

@@ -8,6 +8,8 @@
 
 namespace ipex_studio {
 
+constexpr std::int64_t kNoiseSchemaVersion = 7;  // from which on runs know whether the machine was quiet
+
 // Inserts a job; must run inside a transaction. Returns job.id.
 std::int64_t insertJob(Connection& connection, const JobRecord& job);
 

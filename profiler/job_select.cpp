@@ -129,14 +129,16 @@ void selectSteps(Connection& connection, std::int64_t run_id, RunRecord& run) {
 }
 
 void selectTimesAndAccuracy(Connection& connection, std::int64_t run_id, RunRecord& run) {
-  Statement time(connection,
-                 "SELECT step, name, kind, origins, thread, begin_ns, elapsed_ns FROM step_time WHERE run_id = ?1 "
-                 "ORDER BY position");
+  const bool noise = connection.integer("PRAGMA user_version") >= kNoiseSchemaVersion;
+  Statement time(connection, fmt::format("SELECT step, name, kind, origins, thread, begin_ns, elapsed_ns, {} "
+                                         "FROM step_time WHERE run_id = ?1 ORDER BY position",
+                                         noise ? "whole_ns" : "'[]'")
+                                 .c_str());
   for (time.bind(run_id); time.next();) {
-    run.step_times.push_back({time.integer32(0), time.text(1), time.text(2),
-                              parseArray<OriginId>(connection, time.view(3)), time.integer32(4),
-                              parseArray<std::int64_t>(connection, time.view(5)),
-                              parseArray<std::int64_t>(connection, time.view(6))});
+    run.step_times.push_back(
+        {time.integer32(0), time.text(1), time.text(2), parseArray<OriginId>(connection, time.view(3)),
+         time.integer32(4), parseArray<std::int64_t>(connection, time.view(5)),
+         parseArray<std::int64_t>(connection, time.view(6)), parseArray<std::int64_t>(connection, time.view(7))});
   }
   Statement accuracy(connection,
                      "SELECT position, origins, output, reference, max_abs, max_rel, sqnr_db, cosine, pass, text "
@@ -160,11 +162,16 @@ void selectTimesAndAccuracy(Connection& connection, std::int64_t run_id, RunReco
 }
 
 void selectRuns(Connection& connection, std::int64_t job_id, std::int64_t only_run, JobRecord& job) {
+  const bool noise = connection.integer("PRAGMA user_version") >= kNoiseSchemaVersion;
   Statement row(
       connection,
-      "SELECT id, variant, device, precision, threads, instances, warmup_iterations, latency_ns, turn, load_ns, "
-      "compile_ns, tune_ns, first_run_ns, peak_rss_bytes, cpu_per_wall, coverage_nodes, coverage_time "
-      "FROM run WHERE job_id = ?1 ORDER BY position");
+      fmt::format(
+          "SELECT id, variant, device, precision, threads, instances, warmup_iterations, latency_ns, turn, load_ns, "
+          "compile_ns, tune_ns, first_run_ns, peak_rss_bytes, cpu_per_wall, coverage_nodes, coverage_time, {} "
+          "FROM run WHERE job_id = ?1 ORDER BY position",
+          noise ? "noise_wall_ns, cpus, others, stolen, preempted_per_s, throttled, fastest_chain_ns, slowest_chain_ns"
+                : "0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0")
+          .c_str());
   for (row.bind(job_id); row.next();) {
     RunRecord run;
     run.variant = row.text(1);
@@ -182,6 +189,8 @@ void selectRuns(Connection& connection, std::int64_t job_id, std::int64_t only_r
     run.peak_rss_bytes = row.integer(13);
     run.cpu_per_wall = row.real(14);
     run.coverage = {row.real(15), row.real(16)};
+    run.noise = {row.integer(17), row.integer32(18), row.real(19),    row.real(20),
+                 row.real(21),    row.real(22),      row.integer(23), row.integer(24)};
     if (only_run == 0 || row.integer(0) == only_run) {
       selectSteps(connection, row.integer(0), run);
       selectTimesAndAccuracy(connection, row.integer(0), run);

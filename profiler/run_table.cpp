@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/record/noise.h"
 #include "profiler/summary.h"
 #include "profiler/text.h"
 
@@ -122,19 +123,29 @@ std::string variants(const JobRecord& job, std::size_t width, const Pen& pen) {
   return table(rows, {{6}, {7, 4}}, width, pen);
 }
 
+// Whether the machine was quiet, as it stands beside a ratio.
+std::string lamp(const NoiseVerdict& noise, const Pen& pen) {
+  if (noise.level == NoiseLevel::kUnknown) return pen(Ink::kDim, "○ measured too briefly to see other programs");
+  return pen(noise.disturbed() ? Ink::kBad : Ink::kGood, "● " + noiseSentence(noise));
+}
+
 std::string speedupLine(const JobRecord& job, const Pen& pen) {
   const Interval speedup = speedupOf(job);
   if (speedup.value <= 0) return {};
   const bool faster = speedup.low > 1;
   const bool slower = speedup.high < 1;
-  return fmt::format("{}  {}\n",
-                     pen(Ink::kBold, pen(faster   ? Ink::kGood
-                                         : slower ? Ink::kBad
-                                                  : Ink::kWarning,
+  const NoiseVerdict noise = judgeNoise(job);
+  const bool disturbed = noise.disturbed();
+  return fmt::format("{}  {}  {}\n",
+                     pen(Ink::kBold, pen(disturbed ? Ink::kWarning
+                                         : faster  ? Ink::kGood
+                                         : slower  ? Ink::kBad
+                                                   : Ink::kWarning,
                                          ratioText(speedup.value) + (faster   ? " faster"
                                                                      : slower ? " as fast: slower than before"
                                                                               : ": no clear difference"))),
-                     pen(Ink::kDim, fmt::format("95 % interval {:.2f}–{:.2f}", speedup.low, speedup.high)));
+                     pen(Ink::kDim, fmt::format("95 % interval {:.2f}–{:.2f}", speedup.low, speedup.high)),
+                     lamp(noise, pen));
 }
 
 std::string slowest(const JobRecord& job, std::size_t width, const Pen& pen) {
@@ -159,9 +170,10 @@ std::string slowest(const JobRecord& job, std::size_t width, const Pen& pen) {
   const double share =
       digest.latency.p50_ns > 0 ? static_cast<double>(digest.unattributed_ns) / digest.latency.p50_ns : 0;
   return '\n' + table(rows, {{1, 2}, {2, 1, 5}}, width, pen) +
-         pen(Ink::kDim, fmt::format("{} steps, {} ms in steps, {} ms ({}) unattributed", digest.steps.size(),
+         pen(Ink::kDim, fmt::format("{} steps, {} ms in steps, {} ms ({}) unattributed{}{}", digest.steps.size(),
                                     msText(static_cast<double>(digest.steps_p50_ns)),
-                                    msText(static_cast<double>(digest.unattributed_ns)), shareText(share))) +
+                                    msText(static_cast<double>(digest.unattributed_ns)), shareText(share),
+                                    digest.step_scale < 1 ? "; " : "", stepScaleText(digest.step_scale))) +
          '\n';
 }
 
@@ -204,8 +216,10 @@ std::string comparisonTable(const RunComparison& comparison, std::size_t width, 
   out += table(runs, {{1, 2}, {5, 3}}, width, pen);
   const Interval& ratio = comparison.ratio;
   const Ink ink = ratio.low > 1 ? Ink::kGood : ratio.high < 1 ? Ink::kBad : Ink::kWarning;
-  out += fmt::format("\n{}  {}\n", pen(ink, ratioText(ratio.value) + " of run a over run b"),
-                     pen(Ink::kDim, fmt::format("95 % interval {:.2f}–{:.2f}", ratio.low, ratio.high)));
+  const NoiseVerdict& noise = worseNoise(comparison.a.noise, comparison.b.noise);
+  out += fmt::format(
+      "\n{}  {}  {}\n", pen(noise.disturbed() ? Ink::kWarning : ink, ratioText(ratio.value) + " of run a over run b"),
+      pen(Ink::kDim, fmt::format("95 % interval {:.2f}–{:.2f}", ratio.low, ratio.high)), lamp(noise, pen));
   if (!comparison.same_model) out += pen(Ink::kWarning, "The runs are of different models.") + '\n';
   if (!comparison.same_machine)
     out += pen(Ink::kWarning, "The runs were made on different machines or libraries.") + '\n';

@@ -145,7 +145,16 @@ CREATE TABLE run (
   cpu_per_wall      REAL,                   -- CPU seconds per wall second of the timed part
   coverage_nodes    REAL,                   -- share 0..1 of graph nodes inside regions
   coverage_time     REAL,                   -- share 0..1 of run time inside regions
-  export_bytes      INTEGER NOT NULL DEFAULT 0 -- bytes of the compiled form; 0: not written
+  export_bytes      INTEGER NOT NULL DEFAULT 0, -- bytes of the compiled form; 0: not written
+  noise_wall_ns     INTEGER NOT NULL DEFAULT 0, -- ns that the machine was watched; 0: nobody looked
+  cpus              INTEGER NOT NULL DEFAULT 0, -- count of CPUs that the run could use
+  others            REAL,                   -- count of these that other programs used, on average
+  stolen            REAL,                   -- share 0..1 of these that a hypervisor gave to others
+  preempted_per_s   REAL,                   -- times a second that a thread of the run lost its CPU
+  throttled         REAL,                   -- share 0..1 of time that a CPU quota held threads back
+  fastest_chain_ns  INTEGER NOT NULL DEFAULT 0, -- ns of a fixed chain of multiplications
+  slowest_chain_ns  INTEGER NOT NULL DEFAULT 0, -- ns of it at the slowest clock
+  noise             TEXT NOT NULL DEFAULT '' -- 'quiet', 'busy', 'throttled'; '': unknown
 ) STRICT;
 CREATE INDEX run_by_job ON run (job_id);
 
@@ -200,7 +209,8 @@ CREATE TABLE step_time (
   origins    TEXT    NOT NULL,              -- JSON array of origin.id
   thread     INTEGER NOT NULL,              -- instance that ran it
   begin_ns   TEXT    NOT NULL,              -- JSON array of ns since the first timed iteration began
-  elapsed_ns TEXT    NOT NULL,              -- JSON array of ns, one per iteration kept
+  elapsed_ns TEXT    NOT NULL,              -- JSON array of ns, one per iteration kept, without steps that ran inside
+  whole_ns   TEXT NOT NULL DEFAULT '[]',    -- JSON array of ns, with them; [] if there were none
   PRIMARY KEY (run_id, position)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX step_time_by_step ON step_time (run_id, step, kind, name, origins);
@@ -376,9 +386,10 @@ FROM step_time t
 LEFT JOIN plan_step s ON s.run_id = t.run_id AND s.step = t.step
 JOIN json_each(t.elapsed_ns) AS sample;
 
--- One row per step: its median over all instances, and its share of the median run.
+-- One row per step: its median over all instances, and its share of the median run, or of the sum of all steps where
+-- profiling slowed them so that they take longer than a run.
 CREATE VIEW step_stat AS
-SELECT run_id, step, name, kind, p50_ns, p99_ns, p50_ns * 1.0 / run_p50_ns AS share
+SELECT run_id, step, name, kind, p50_ns, p99_ns, p50_ns * 1.0 / max(run_p50_ns, sum(p50_ns) OVER (PARTITION BY run_id)) AS share
 FROM (
 SELECT t.run_id, t.step, coalesce(s.name, t.name) AS name, coalesce(s.kind, t.kind) AS kind, run.p50_ns AS run_p50_ns,
        (SELECT value FROM (SELECT sample.value AS value, row_number() OVER (ORDER BY sample.value) AS place,
@@ -402,10 +413,9 @@ WHERE t.position = (SELECT min(u.position) FROM step_time u
                     WHERE u.run_id = t.run_id AND u.step = t.step AND u.kind = t.kind
                       AND u.name = t.name AND u.origins = t.origins));
 
--- One row per run with step times: the rest of its median that no step explains. Negative if profiling slowed the
--- steps.
+-- One row per run with step times: the rest of its median that no step explains.
 CREATE VIEW run_unattributed AS
-SELECT run_id, run_p50_ns, steps_p50_ns, run_p50_ns - steps_p50_ns AS unattributed_ns
+SELECT run_id, run_p50_ns, steps_p50_ns, max(0, run_p50_ns - steps_p50_ns) AS unattributed_ns
 FROM (SELECT id AS run_id, p50_ns AS run_p50_ns,
              (SELECT sum(step_stat.p50_ns) FROM step_stat WHERE step_stat.run_id = run.id) AS steps_p50_ns
       FROM run)

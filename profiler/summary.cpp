@@ -24,7 +24,7 @@ std::string itemKey(const StepTime& time) {
   return key;
 }
 
-StepSummary summaryOf(const Gathered& item, const StepRecord* step, double run_p50_ns) {
+StepSummary summaryOf(const Gathered& item, const StepRecord* step) {
   StepSummary summary;
   if (step) {
     summary.step = step->index;
@@ -51,16 +51,27 @@ StepSummary summaryOf(const Gathered& item, const StepRecord* step, double run_p
   if (sorted.empty()) return summary;
   summary.p50_ns = percentile(sorted, 50);
   summary.p99_ns = percentile(sorted, 99);
-  if (run_p50_ns > 0) summary.share = static_cast<double>(summary.p50_ns) / run_p50_ns;
-  if (summary.p50_ns > 0)
-    summary.gflops_per_s = static_cast<double>(summary.flops) / static_cast<double>(summary.p50_ns);
   return summary;
+}
+
+void scale(double factor, double run_p50_ns, StepSummary* step) {
+  step->p50_ns = static_cast<std::int64_t>(factor * static_cast<double>(step->p50_ns));
+  step->p99_ns = static_cast<std::int64_t>(factor * static_cast<double>(step->p99_ns));
+  if (run_p50_ns > 0) step->share = static_cast<double>(step->p50_ns) / run_p50_ns;
+  if (step->p50_ns > 0) step->gflops_per_s = static_cast<double>(step->flops) / static_cast<double>(step->p50_ns);
 }
 
 }  // namespace
 
 std::string shapeText(const std::string& dst_shape, std::int32_t micro_batches) {
   return micro_batches > 1 ? fmt::format("{} × {}", micro_batches, dst_shape) : dst_shape;
+}
+
+double stepScale(double steps_ns, double run_ns) { return run_ns > 0 && steps_ns > run_ns ? run_ns / steps_ns : 1; }
+
+std::string stepScaleText(double scale) {
+  if (scale >= 1) return "";
+  return fmt::format("the runs in which steps were timed took {:.2g} times as long; scaled", 1 / scale);
 }
 
 RunDigest digestOf(const RunRecord& run) {
@@ -78,14 +89,20 @@ RunDigest digestOf(const RunRecord& run) {
     std::vector<std::int64_t>& samples = items[at->second].elapsed_ns;
     samples.insert(samples.end(), time.elapsed_ns.begin(), time.elapsed_ns.end());
   }
+  double profiled_ns = 0;
   for (const Gathered& item : items) {
     const auto step = steps.find(item.first->step);
-    digest.steps.push_back(summaryOf(item, step == steps.end() ? nullptr : step->second, digest.latency.p50_ns));
-    digest.steps_p50_ns += digest.steps.back().p50_ns;
+    digest.steps.push_back(summaryOf(item, step == steps.end() ? nullptr : step->second));
+    profiled_ns += static_cast<double>(digest.steps.back().p50_ns);
   }
-  if (!digest.steps.empty()) {
+  if (digest.steps.empty()) return digest;
+  digest.step_scale = stepScale(profiled_ns, digest.latency.p50_ns);
+  for (StepSummary& step : digest.steps) {
+    scale(digest.step_scale, digest.latency.p50_ns, &step);
+    digest.steps_p50_ns += step.p50_ns;
+  }
+  if (digest.latency.p50_ns > 0)
     digest.unattributed_ns = static_cast<std::int64_t>(digest.latency.p50_ns) - digest.steps_p50_ns;
-  }
   return digest;
 }
 

@@ -27,7 +27,7 @@ struct StepSummary {
   std::int64_t samples = 0;
   std::int64_t p50_ns = 0;
   std::int64_t p99_ns = 0;
-  double share = 0;  // of the run's median, 0..1
+  double share = 0;  // of the run's median, 0..1, all shares together at most 1
   std::int64_t flops = 0;
   double gflops_per_s = 0;  // 0: unknown
 };
@@ -37,8 +37,15 @@ struct RunDigest {
   double throughput_per_s = 0;       // all instances together
   std::vector<StepSummary> steps;    // in order of execution; empty if the run was not profiled
   std::int64_t steps_p50_ns = 0;     // sum over steps
-  std::int64_t unattributed_ns = 0;  // run median - steps; negative when profiling slowed the steps. 0 without steps
+  std::int64_t unattributed_ns = 0;  // run median - steps; 0 without steps
+  double step_scale = 1;             // stepScale(): all times of steps were multiplied by it
 };
+
+// Steps are timed in runs of their own, which profiling and noise make longer. Where all steps together take longer
+// than a run, their times are multiplied by this, so that they sum to it; else 1.
+double stepScale(double steps_ns, double run_ns);
+// A clause that says so: "the runs in which steps were timed took 1.3 times as long; scaled"; empty for 1.
+std::string stepScaleText(double scale);
 
 RunDigest digestOf(const RunRecord& run);
 

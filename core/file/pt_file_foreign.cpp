@@ -23,12 +23,16 @@ constexpr std::uint64_t kMaxSniffedPickle = 64 << 20;
 
 [[noreturn]] void refuse(const std::string& sentence) { throw Error(ExitCode::kBadModel, sentence); }
 
-std::string exportHint(const std::string& path) {
-  return fmt::format("export it with torch.jit.save(torch.jit.script(model), '{}')", path);
+// A name beside the user's own file, which the advice must not have them write over.
+std::string exportHint(const char* what, const std::string& path) {
+  const std::size_t name = path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1;
+  const std::size_t dot = path.rfind('.');
+  const std::string stem = dot == std::string::npos || dot <= name ? path : path.substr(0, dot);
+  return fmt::format("export {} with torch.jit.save(torch.jit.script(model), '{}.torchscript.pt')", what, stem);
 }
 
 [[noreturn]] void refuseAs(const std::string& path, const std::string& what) {
-  refuse(fmt::format("'{}' is {}, not a TorchScript model; {}.", path, what, exportHint(path)));
+  refuse(fmt::format("'{}' is {}, not a TorchScript model; {}.", path, what, exportHint("it", path)));
 }
 
 // True for a protobuf message whose field 1 is a small number (ir_version) and that has a graph (field 7). Walks the
@@ -124,10 +128,8 @@ void refuseForeignFile(int fd, const std::string& path) {
   }
   if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) refuseAs(path, "a Python pickle");
   if (looksLikeOnnx(head, static_cast<std::uint64_t>(status.st_size))) {
-    refuse(
-        fmt::format("'{}' is an ONNX model, not a TorchScript model; export the PyTorch model it came from with "
-                    "torch.jit.save(torch.jit.script(model), 'model.pt').",
-                    path));
+    refuse(fmt::format("'{}' is an ONNX model, not a TorchScript model; {}.", path,
+                       exportHint("the PyTorch model it came from", path)));
   }
   if (head.size() > 9 && head[8] == '{' && head[9] == '"') refuseAs(path, "a safetensors file of weights alone");
   if (startsWith(head, "GGUF")) refuseAs(path, "a GGUF file of weights");

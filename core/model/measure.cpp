@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/clock.h"
 #include "core/lower/region_object.h"
@@ -44,6 +45,44 @@ std::int64_t sum(const std::vector<std::int64_t>& values) {
   std::int64_t total = 0;
   for (std::int64_t value : values) total += value;
   return total;
+}
+
+// The steps of regions, in order of time, to find those that ran inside of a node.
+class StepSpans {
+ public:
+  explicit StepSpans(const RunRecord& run) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> spans;
+    for (const StepTime& time : run.step_times) {
+      for (std::size_t i = 0; i < time.begin_ns.size(); ++i) spans.emplace_back(time.begin_ns[i], time.elapsed_ns[i]);
+    }
+    std::sort(spans.begin(), spans.end());
+    before_.push_back(0);
+    for (const auto& [begin, elapsed] : spans) {
+      begin_.push_back(begin);
+      before_.push_back(before_.back() + elapsed);
+    }
+  }
+  // The time of all steps that began in this span.
+  std::int64_t inside(std::int64_t begin, std::int64_t elapsed) const {
+    const auto at = [&](std::int64_t when) {
+      return before_[static_cast<std::size_t>(std::lower_bound(begin_.begin(), begin_.end(), when) - begin_.begin())];
+    };
+    return at(begin + elapsed) - at(begin);
+  }
+
+ private:
+  std::vector<std::int64_t> begin_, before_;  // before_[i]: time of the first i steps
+};
+
+// Leaves to a node that runs regions inside (a branch, a loop, a call) the time that none of their steps took, so that
+// all times together are the time of the run. Forked calls may overlap.
+void takeOutInside(const StepSpans& spans, StepTime* time) {
+  std::vector<std::int64_t> own;
+  for (std::size_t i = 0; i < time->begin_ns.size(); ++i)
+    own.push_back(
+        std::max<std::int64_t>(0, time->elapsed_ns[i] - spans.inside(time->begin_ns[i], time->elapsed_ns[i])));
+  if (own == time->elapsed_ns) return;
+  time->whole_ns = std::exchange(time->elapsed_ns, std::move(own));
 }
 
 // Appends the samples of one region to those of earlier ones; returns the total time in plans.
@@ -139,6 +178,7 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
     const auto profile = nlohmann::json::parse(callRegion(regions[region], "stop_profile").toStringRef());
     inside += addRegionSteps(profile, static_cast<std::int32_t>(region), start, run);
   }
+  const StepSpans spans(run);
   for (auto& [node, samples] : nodes) {
     StepTime time;
     time.step = -1;
@@ -148,6 +188,7 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
     time.begin_ns = samples.begin_ns;
     time.elapsed_ns = samples.elapsed_ns;
     shift(time.begin_ns, start);
+    takeOutInside(spans, &time);
     run.step_times.push_back(std::move(time));
   }
   run.coverage.time = whole > 0 ? static_cast<double>(inside) / static_cast<double>(whole) : 0;

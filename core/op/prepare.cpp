@@ -1,6 +1,8 @@
 // Preparation with a limit on scratch memory, and single execution.
 #include "core/op/prepare.h"
 
+#include <algorithm>
+
 namespace ipex_studio {
 namespace {
 
@@ -14,6 +16,23 @@ bool isBounded(const PreparedOp& op) {
   return op.scratch_bytes <= kScratchAnyway || (op.scratch_bytes - kScratchAnyway) / kMaxScratchPerByte <= bytes;
 }
 
+// True if no result has an element, as in an empty batch.
+bool writesNothing(const PrepareArgs& args) {
+  const auto empty = [](const TensorDesc& desc) { return desc.dims.count() == 0; };
+  return !args.dst.empty() && std::all_of(args.dst.begin(), args.dst.end(), empty);
+}
+
+// An operation without results to write. It stands for any kernel, so none has to divide work by a count of zero.
+class NothingToDo : public PreparedOp {
+ public:
+  explicit NothingToDo(const PrepareArgs& args) {
+    src = args.src;
+    dst = args.dst;
+    for (const void* constant : args.constant) packed.push_back(constant != nullptr);
+  }
+  void execute(ExecState*, const void* const*, void* const*, void*) const override {}
+};
+
 }  // namespace
 
 bool isReference(const std::string& kernel_name) {
@@ -21,10 +40,15 @@ bool isReference(const std::string& kernel_name) {
 }
 
 std::shared_ptr<const PreparedOp> prepareBy(const Kernel& kernel, const PrepareArgs& args, std::string* reason) {
-  const Verdict verdict = kernel.supports(args);
-  *reason = verdict.reason;
-  if (!verdict.ok) return nullptr;
-  std::unique_ptr<PreparedOp> op = kernel.prepare(args, reason);
+  std::unique_ptr<PreparedOp> op;
+  if (writesNothing(args)) {
+    op = std::make_unique<NothingToDo>(args);
+  } else {
+    const Verdict verdict = kernel.supports(args);
+    *reason = verdict.reason;
+    if (!verdict.ok) return nullptr;
+    op = kernel.prepare(args, reason);
+  }
   if (op && !isBounded(*op) && !isReference(kernel.name())) {
     *reason = "scratch";
     return nullptr;

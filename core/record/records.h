@@ -127,7 +127,8 @@ struct StepTime {
   std::vector<OriginId> origins;         // used when step < 0
   std::int32_t thread = 0;               // instance that ran it
   std::vector<std::int64_t> begin_ns;    // since the begin of the run's first timed iteration
-  std::vector<std::int64_t> elapsed_ns;  // one per profiled iteration
+  std::vector<std::int64_t> elapsed_ns;  // one per profiled iteration, without the steps that ran inside
+  std::vector<std::int64_t> whole_ns;    // with those, such as the taken branch of a prim::If; empty: there were none
 };
 
 struct MachineFacts {
@@ -209,6 +210,18 @@ struct Coverage {
   double time = 0;   // share of run time inside regions, 0..1
 };
 
+// What else the machine did while a run was timed.
+struct NoiseRecord {
+  std::int64_t wall_ns = 0;           // time that was watched; 0: nobody looked
+  std::int32_t cpus = 0;              // CPUs that the run could use
+  double others = 0;                  // CPUs of these that other programs used, on average
+  double stolen = 0;                  // share of these that a hypervisor gave to others, 0..1
+  double preempted_per_s = 0;         // how often a thread of the run lost its CPU to another
+  double throttled = 0;               // share of the time that a CPU quota held threads back, 0..1
+  std::int64_t fastest_chain_ns = 0;  // a fixed chain of multiplications, at the fastest and the slowest clock
+  std::int64_t slowest_chain_ns = 0;
+};
+
 // One measured variant.
 struct RunRecord {
   std::string variant;         // "baseline", "optimized"
@@ -225,6 +238,7 @@ struct RunRecord {
   std::int64_t first_run_ns = 0;
   std::int64_t peak_rss_bytes = 0;
   double cpu_per_wall = 0;  // CPU seconds / wall seconds of the timed part
+  NoiseRecord noise;
   AccuracyRecord accuracy;  // worst output
   Coverage coverage;
   std::vector<StepRecord> steps;

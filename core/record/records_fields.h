@@ -117,6 +117,19 @@ void describe(V& v, StepTime& r) {
   v("thread", r.thread, Range::kNonNegative);
   v("begin_ns", r.begin_ns);
   v("elapsed_ns", r.elapsed_ns, Range::kNonNegative);
+  v("whole_ns", r.whole_ns, Range::kNonNegative);
+}
+
+template <class V>
+void describe(V& v, NoiseRecord& r) {
+  v("wall_ns", r.wall_ns, Range::kNonNegative);
+  v("cpus", r.cpus, Range::kNonNegative);
+  v("others", r.others);
+  v("stolen", r.stolen);
+  v("preempted_per_s", r.preempted_per_s);
+  v("throttled", r.throttled);
+  v("fastest_chain_ns", r.fastest_chain_ns, Range::kNonNegative);
+  v("slowest_chain_ns", r.slowest_chain_ns, Range::kNonNegative);
 }
 
 template <class V>
@@ -214,6 +227,7 @@ void describe(V& v, RunRecord& r) {
   v("first_run_ns", r.first_run_ns, Range::kNonNegative);
   v("peak_rss_bytes", r.peak_rss_bytes, Range::kNonNegative);
   v("cpu_per_wall", r.cpu_per_wall);
+  v("noise", r.noise);
   v("accuracy", r.accuracy);
   v("coverage", r.coverage);
   v("steps", r.steps);

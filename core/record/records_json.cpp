@@ -185,6 +185,8 @@ void checkRecord(const Record&) {}
 void checkRecord(const StepTime& time) {
   require(time.begin_ns.empty() || time.begin_ns.size() == time.elapsed_ns.size(),
           "begin_ns and elapsed_ns of a step differ in length");
+  require(time.whole_ns.empty() || time.whole_ns.size() == time.elapsed_ns.size(),
+          "whole_ns and elapsed_ns of a step differ in length");
 }
 
 }  // namespace
@@ -261,6 +263,7 @@ IPEX_RECORD(PassRecord)
 IPEX_RECORD(StepRecord)
 IPEX_RECORD(DispatchRecord)
 IPEX_RECORD(StepTime)
+IPEX_RECORD(NoiseRecord)
 IPEX_RECORD(MachineFacts)
 IPEX_RECORD(AccuracyRecord)
 IPEX_RECORD(MetricRecord)

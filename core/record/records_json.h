@@ -28,6 +28,7 @@ nlohmann::json toJson(const PassRecord& record);
 nlohmann::json toJson(const StepRecord& record);
 nlohmann::json toJson(const DispatchRecord& record);
 nlohmann::json toJson(const StepTime& record);
+nlohmann::json toJson(const NoiseRecord& record);
 nlohmann::json toJson(const MachineFacts& record);
 nlohmann::json toJson(const AccuracyRecord& record);
 nlohmann::json toJson(const MetricRecord& record);

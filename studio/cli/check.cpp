@@ -1,6 +1,7 @@
 // The command check: a gate for a model that replaces another, with its pages for people, programs and CI.
 #include <fmt/format.h>
 
+#include "core/base/replace_file.h"
 #include "core/base/string_util.h"
 #include "core/record/records_json.h"
 #include "studio/cli/check_page.h"
@@ -17,9 +18,6 @@ int checkAgainst(const CommandLine& line) {
   const InterruptWatch watch(cancellation);
   JobRequest request = jobRequest(line, "check");
   request.force_precision = true;  // the precision of an existing file cannot be changed
-  for (const std::string* file : {&line.junit, &line.markdown}) {
-    if (!file->empty()) checkOutputPath(*file);
-  }
   const CheckedModel old_model = checkModel(line.model), new_model = checkModel(line.other);
   for (const CheckedModel* model : {&old_model, &new_model}) sayDangers(*model, request);
   TerminalProgress progress;

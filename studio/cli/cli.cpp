@@ -75,6 +75,7 @@ int runCommandLine(int argc, char** argv, const WindowRunner& window) {
   CommandLine line;
   try {
     if (const auto code = parseCommandLine(argc, argv, line)) return *code;
+    checkFiles(line);
     return dispatch(line, window);
   } catch (const Error& error) {
     std::fprintf(stderr, "ipex-studio: %s\n", error.what());

@@ -36,6 +36,10 @@ int runCommandLine(int argc, char** argv, const WindowRunner& window);
 std::string bashCompletion(const CLI::App& app);
 std::string zshCompletion(const CLI::App& app);
 
+// Looks at the files that the command writes, its database among them, before any work: throws Error(kUsage) where it
+// would replace one that it reads, or any other without --force, and Error(kDatabase).
+void checkFiles(const CommandLine& line);
+
 // Says on stderr if a model has dangerous findings, and what holds it back.
 void sayDangers(const CheckedModel& model, const JobRequest& request);
 

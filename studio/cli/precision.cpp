@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/base/replace_file.h"
 #include "core/record/records_json.h"
 #include "profiler/export_json.h"
 #include "profiler/precision_table.h"
@@ -89,7 +90,6 @@ int calibrateAndSave(const CommandLine& line) {
   const InterruptWatch watch(cancellation);
   const JobRequest request = jobRequest(line, "calibrate");
   checkRequest(request);
-  checkOutputPath(line.output);
   const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
   sayDangers(model, request);
   TerminalProgress progress;
@@ -120,7 +120,6 @@ int quantizeAndExport(const CommandLine& line) {
   }
   checkRequest(request);
   checkForm(request, exportForm(line));
-  checkOutputPath(line.output);
   const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
   sayDangers(model, request);
   request.abilities = model.abilities;
@@ -146,8 +145,6 @@ int tunePrecision(const CommandLine& line) {
   JobRequest request = jobRequest(line, "tune");
   checkRequest(request);
   checkForm(request, exportForm(line));
-  checkOutputPath(line.output);
-  if (!line.save_recipe.empty()) checkOutputPath(line.save_recipe);
   const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
   sayDangers(model, request);
   request.abilities = model.abilities;

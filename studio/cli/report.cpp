@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 
+#include "core/base/replace_file.h"
 #include "core/record/records_json.h"
 #include "profiler/export_html.h"
 #include "profiler/export_json.h"
@@ -48,7 +49,6 @@ const Format& formatOf(const std::string& path) {
 
 int writeReport(const CommandLine& line) {
   const Format& format = formatOf(line.output);
-  checkOutputPath(line.output);
   const Database database = Database::open(line.database, OpenMode::kReadOnly);
   std::int64_t id = line.job;
   if (id == 0) {

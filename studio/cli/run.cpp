@@ -74,10 +74,7 @@ int runAndExport(const CommandLine& line) {
   }
   checkRequest(request);
   const ExportForm form = exportForm(line);
-  if (!line.output.empty()) {
-    checkForm(request, form);
-    checkOutputPath(line.output);
-  }
+  if (!line.output.empty()) checkForm(request, form);
   const CheckedModel model = openModel(line.model, splitCommand(line.worker), cancellation);
   sayDangers(model, request);
   request.abilities = model.abilities;

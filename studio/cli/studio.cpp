@@ -56,6 +56,11 @@ struct OpenSession {
   Session* session = nullptr;
 };
 
+// Ends the program as `run` would have ended with this job. Does nothing for a job that went well.
+void throwFailure(const JobStatus& status) {
+  if (status.code != ExitCode::kOk) throw Error(status.code, status.message);
+}
+
 // Waits until the session has done its work, then prints the table of a panel. Needs no window.
 int printPanel(const CommandLine& line, SessionOptions options) {
   const std::string panel = line.panel.empty() ? "operations" : line.panel;
@@ -83,10 +88,10 @@ int printPanel(const CommandLine& line, SessionOptions options) {
   }
   session.setWakeup({});
   if (interrupted.requested()) return static_cast<int>(kInterrupted);
-  if (last->status.state == JobState::kFailed && last->index->optimized.run == nullptr)
-    throw Error(ExitCode::kFailure, last->status.message);
+  if (last->status.state == JobState::kFailed && last->index->optimized.run == nullptr) throwFailure(last->status);
   const PanelTable table = panelTable(panel, *last);
   printText(line.csv ? tableCsv(table) : dumpJson(tableJson(table)) + "\n");
+  throwFailure(last->status);
   return static_cast<int>(ExitCode::kOk);
 }
 
@@ -129,9 +134,7 @@ int openStudio(const CommandLine& line, const WindowRunner& window) {
   if (interrupted.requested()) return static_cast<int>(kInterrupted);
   const SnapshotPtr last = session.latest();
   // The exit code tells a script that the job of its screenshot failed.
-  if ((!line.screenshot.empty() || !line.report.empty()) && last->status.state == JobState::kFailed) {
-    throw Error(ExitCode::kFailure, last->status.message);
-  }
+  if (!line.screenshot.empty() || !line.report.empty()) throwFailure(last->status);
   return code;
 }
 

@@ -1,25 +1,15 @@
 // Runs a module for each turn, in one instance or through a pool of them.
 #include "studio/engine/job_rounds.h"
 
-#include <ctime>
 #include <exception>
 #include <new>
 
 #include "core/base/clock.h"
 #include "core/model/measure.h"
+#include "core/runtime/machine_load.h"
 #include "core/torch/torch_error.h"
 
 namespace ipex_studio {
-namespace {
-
-std::int64_t processCpuNs() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-}  // namespace
-
 Rounds::Rounds(torch::jit::Module& module, const ModuleState& state, const Inputs& inputs,
                const MeasureOptions& options, Channel& channel)
     : module_(module), state_(state), inputs_(inputs), channel_(channel) {
@@ -30,12 +20,14 @@ void Rounds::take(const Turn& turn) {
   RoundResult result;
   result.index = turn.index;
   state_.restore();
+  const LoadWatch watch;
   const std::int64_t wall = result.begin_ns = nowNs();
   const std::int64_t cpu = processCpuNs();
   result.latency_ns = pool_ ? timeInstances(*pool_, inputs_, turn.seconds, turn.iterations)
                             : timeForward(module_, inputs_, turn.seconds, turn.iterations);
   result.wall_ns = nowNs() - wall;
   result.cpu_ns = processCpuNs() - cpu;
+  result.noise = watch.seen();
   channel_.send(toJson(result));
 }
 

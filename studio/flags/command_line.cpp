@@ -78,6 +78,10 @@ void addDatabase(CLI::App& app, CommandLine& line) {
       ->type_name("FILE");
 }
 
+void addForce(CLI::App& app, CommandLine& line) {
+  app.add_flag("--force", line.force, "Replace files that exist already; never one that is read.");
+}
+
 void addJson(CLI::App& app, CommandLine& line) {
   app.add_flag("--json", line.json, "One JSON object on stdout; messages go to stderr.");
 }
@@ -103,6 +107,7 @@ void addMeasuringCommands(CLI::App& app, CommandLine& line) {
   addModel(*run, line, "A TorchScript file, or ssh://host/path/model.pt on another machine.");
   run->add_option("-o,--output", line.output, "Write the optimized model there; without it no file is written.")
       ->type_name("FILE");
+  addForce(*run, line);
   addFlags(*run, line, {FlagSet::kExport});
   run->footer(kRunExamples);
   CLI::App* bench =
@@ -141,6 +146,7 @@ void addPrecisionCommands(CLI::App& app, CommandLine& line) {
   for (CLI::App* command : {quantize, tune}) addFlags(*command, line, {FlagSet::kCosine, FlagSet::kExport});
   for (CLI::App* command : {calibrate, tune}) command->get_option("--data")->required();
   for (CLI::App* command : {calibrate, quantize, tune}) {
+    addForce(*command, line);
     addFlags(*command, line, {FlagSet::kCalibration, FlagSet::kModel});
     addDatabase(*command, line);
     addFlags(*command, line, {FlagSet::kDraw});
@@ -186,6 +192,7 @@ void addCheck(CLI::App& app, CommandLine& line) {
   addFlags(*check, line, {FlagSet::kGate});
   check->add_option("--junit", line.junit, "Write the result there as JUnit's XML.")->type_name("FILE");
   check->add_option("--markdown", line.markdown, "Write the result there as a page of Markdown.")->type_name("FILE");
+  addForce(*check, line);
   addJson(*check, line);
   addFlags(*check, line,
            {FlagSet::kModel, FlagSet::kCompare, FlagSet::kJudgedPrecision, FlagSet::kData, FlagSet::kMetric,
@@ -208,6 +215,7 @@ void addDatabaseCommands(CLI::App& app, CommandLine& line) {
                    "the numbers as run --json prints them, .trace.json for Perfetto or chrome://tracing.")
       ->required()
       ->type_name("FILE");
+  addForce(*report, line);
   report->add_option("--job", line.job, "The number of a job; else the newest.")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
@@ -248,6 +256,7 @@ void addStudio(CLI::App& app, CommandLine& line) {
   app.add_option("--report", line.report, "Do not stay open: write what the window shows as one HTML file.")
       ->type_name("FILE.html")
       ->group(kWindowGroup);
+  app.add_flag("--force", line.force, "Replace files that exist already; never one that is read.")->group(kWindowGroup);
   app.add_option("--script", line.script, "Do not stay open: do what this file says, step by step.")
       ->type_name("FILE")
       ->group(kWindowGroup);

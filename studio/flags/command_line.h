@@ -40,6 +40,7 @@ struct CommandLine : Request {
   std::string other;     // kVerify, kCheck: the second model; kImport: the database to take from
   std::string database;  // --db; empty: the default one
   std::string output;    // -o
+  bool force = false;    // files that exist already are replaced
   bool json = false;
 
   std::string after, before;       // kShow

@@ -13,10 +13,10 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <functional>
 #include <limits>
 #include <vector>
 
+#include "core/base/replace_file.h"
 #include "core/base/string_util.h"
 #include "core/plan/prepared_weights.h"
 #include "core/runtime/machine_facts.h"
@@ -29,25 +29,6 @@ namespace fs = std::filesystem;
 // Large enough that writes fill huge pages of the page cache, on kernels that have them for files.
 constexpr std::size_t kChunk = 8 << 20;
 constexpr const char* kJobFolderPrefix = "ipex-studio-";
-
-std::string folderOf(const std::string& path) {
-  const fs::path folder = fs::path(path).parent_path();
-  return folder.empty() ? "." : folder.string();
-}
-
-[[noreturn]] void cannotWrite(const std::string& path, int code) {
-  throw Error(ExitCode::kFailure, fmt::format("Cannot write {} ({}).", path, std::strerror(code)));
-}
-
-void writeAll(int fd, const char* bytes, std::size_t count, const std::string& target) {
-  while (count > 0) {
-    const ssize_t written = ::write(fd, bytes, count);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) cannotWrite(target, written < 0 ? errno : ENOSPC);
-    bytes += written;
-    count -= static_cast<std::size_t>(written);
-  }
-}
 
 // Opens a plain file, not a link: the engine may have left a link to something else.
 UniqueFd openPlainFile(const std::string& path) {
@@ -73,27 +54,6 @@ void copyAll(int source, int target, const std::string& target_path, std::int64_
     at += count;
     bytes -= count;
   }
-}
-
-// Calls `fill` with a new file beside `target`, then puts it in target's place.
-void replaceFile(const std::string& target, const std::function<void(int fd)>& fill, mode_t mode = 0666) {
-  std::string temporary = target + ".XXXXXX";
-  UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd) cannotWrite(target, errno);
-  try {
-    fill(fd.get());
-    // mkostemp makes the file private; a file that the user asked for follows the umask.
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    ::fchmod(fd.get(), mode & ~mask);
-    if (::fsync(fd.get()) != 0) cannotWrite(target, errno);
-    if (::rename(temporary.c_str(), target.c_str()) != 0) cannotWrite(target, errno);
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  const UniqueFd folder(::open(folderOf(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder) ::fsync(folder.get());
 }
 
 // Opens a folder itself, never the target of a link.
@@ -153,20 +113,6 @@ UniqueFd openExportFile(const JobFolder& folder) {
   return file;
 }
 
-void checkOutputPath(const std::string& path) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) {
-    throw Error(ExitCode::kUsage, fmt::format("{} is a directory; -o takes the name of a file.", path));
-  }
-  const std::string folder = folderOf(path);
-  if (!fs::is_directory(folder, ignored)) {
-    throw Error(ExitCode::kUsage, fmt::format("The directory {} does not exist; make it first.", folder));
-  }
-  if (::access(folder.c_str(), W_OK) != 0) {
-    throw Error(ExitCode::kUsage, fmt::format("The directory {} is not writable; choose another with -o.", folder));
-  }
-}
-
 void moveExport(int source, std::int64_t bytes, const std::string& target) {
   replaceFile(target, [&](int fd) {
     copyAll(source, fd, target, 0, bytes);
@@ -198,10 +144,6 @@ void copyDumps(const std::string& source, const std::string& target) {
     const std::string path = (fs::path(target) / entry.path().filename()).string();
     replaceFile(path, [&](int fd) { copyAll(file.get(), fd, path); });
   }
-}
-
-void writeFileAtomically(const std::string& path, const std::string& text) {
-  replaceFile(path, [&](int fd) { writeAll(fd, text.data(), text.size(), path); });
 }
 
 }  // namespace ipex_studio

@@ -44,9 +44,6 @@ class JobFolder {
 // A new file in `folder` that an engine may be handed to write its export to. Throws Error(kFailure).
 UniqueFd openExportFile(const JobFolder& folder);
 
-// Throws Error(kUsage) when `path` cannot become a file: it is a folder, or its folder is missing or not writable.
-void checkOutputPath(const std::string& path);
-
 // Copies the first `bytes` of the open file `source`, which an engine wrote, to a file beside `target`; checks the
 // copy statically, syncs it and renames it over `target`, which afterwards is either unchanged or the whole new file.
 // Throws Error(kFailure).
@@ -59,8 +56,5 @@ void movePreparedWeights(int source, std::int64_t begin, const std::string& targ
 // Copies the plain files of `source` whose names end in ".ir" into `target`, which is made when missing.
 // Throws Error(kFailure).
 void copyDumps(const std::string& source, const std::string& target);
-
-// Writes `text` to `path` as moveExport() writes its copy. Throws Error(kFailure).
-void writeFileAtomically(const std::string& path, const std::string& text);
 
 }  // namespace ipex_studio

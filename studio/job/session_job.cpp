@@ -17,6 +17,7 @@
 #include "core/record/records_json.h"
 #include "core/record/warning_reasons.h"
 #include "profiler/statistics.h"
+#include "studio/job/outputs.h"
 #include "studio/job/session_job_side.h"
 #include "studio/job/session_prepared.h"
 #include "studio/job/session_request.h"
@@ -407,6 +408,8 @@ std::string ModelJob::accuracySentence() const {
 void ModelJob::exportTo(const std::string& path, ExportForm form, bool prepared) {
   if (!accurate_) throw Error(ExitCode::kAccuracy, accuracySentence());
   checkForm(request_, form);
+  // Callers ask before a run; during it files may have been moved.
+  checkOutputs({{path}, {model_.worker.empty() ? model_.path : ""}, true}, "");
   events_.onProgress("export", 0.99, -1);
   FinishRequest request;
   request.export_form = form;

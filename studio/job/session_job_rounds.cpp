@@ -7,6 +7,7 @@
 #include <cmath>
 #include <thread>
 
+#include "core/runtime/machine_load.h"
 #include "studio/job/interleaved_timing.h"
 #include "studio/job/session_job_side.h"
 #include "studio/job/session_request.h"
@@ -46,6 +47,7 @@ void ModelJob::takeTurn(Side& side, int index, double seconds, std::int64_t iter
     side.run.turn.insert(side.run.turn.end(), samples.size(), index);
     side.wall_ns += result.wall_ns;
     side.cpu_ns += result.cpu_ns;
+    addNoise(result.noise, &side.run.noise);
     return;
   }
 }

@@ -9,6 +9,7 @@
 #include <limits>
 #include <sstream>
 
+#include "core/base/replace_file.h"
 #include "core/file/operator_table.h"
 #include "core/record/records_json.h"
 #include "studio/job/session_request.h"

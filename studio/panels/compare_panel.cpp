@@ -177,9 +177,20 @@ class ComparePanel : public Panel {
     const std::string verdict = !certain           ? "no difference"
                                 : ratio.value >= 1 ? fmt::format("{:.2f}× faster", ratio.value)
                                                    : fmt::format("{:.2f}× slower", 1 / std::max(ratio.value, 1e-9));
-    label(!certain ? ui_.theme.text : ratio.value >= 1 ? ui_.theme.good : ui_.theme.bad, verdict, ui_.fonts.strong);
+    const NoiseVerdict& noise = worseNoise(set.runs.front().noise, set.runs.back().noise);
+    label(noise.disturbed()  ? ui_.theme.warning
+          : !certain         ? ui_.theme.text
+          : ratio.value >= 1 ? ui_.theme.good
+                             : ui_.theme.bad,
+          verdict, ui_.fonts.strong);
     ImGui::SameLine(0, ui_.px(10));
     ImGui::SetCursorPosY(ui_.px(11));
+    if (noise.level != NoiseLevel::kUnknown) {
+      label(noise.disturbed() ? ui_.theme.bad : ui_.theme.good, noiseName(noise.level));
+      if (ImGui::IsItemHovered()) tooltip(noiseSentence(noise) + ".");
+      ImGui::SameLine(0, ui_.px(10));
+      ImGui::SetCursorPosY(ui_.px(11));
+    }
     std::string text = fmt::format("95 % {:.2f}–{:.2f}", ratio.low, ratio.high);
     // Only the first and the last run are named, which the verdict compares.
     for (std::size_t r = 0; r < set.runs.size(); r += std::max<std::size_t>(1, set.runs.size() - 1))

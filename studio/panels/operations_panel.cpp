@@ -275,7 +275,7 @@ class OperationsPanel : public Panel {
         all ? fmt::format("{} operations · {} in operations", run.rows.size(), formatTime(run.steps_ns, 1))
             : fmt::format("{} of {} operations · {} of {}", list_.rows, run.rows.size(), formatTime(list_.total_ns, 1),
                           formatTime(run.steps_ns, 1));
-    if (latency > 0) text += " · " + unattributedText(run.unattributed_ns, latency);
+    if (latency > 0) text += " · " + unattributedText(run.unattributed_ns, latency, run.step_scale);
     text += fmt::format(" · {} runs", run.latency.samples);
     const MachineFacts& machine = snapshot.job->machine;
     if (!machine.cpu.empty()) text += " · " + displayText(machine.cpu, 40) + ", " + displayText(machine.isa, 24);

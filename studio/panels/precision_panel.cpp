@@ -280,6 +280,12 @@ class PrecisionPanel : public Panel {
     label(none ? ui_.theme.text : last.delta_ns < 0 ? ui_.theme.good : ui_.theme.bad, verdict, ui_.fonts.strong);
     ImGui::SameLine(0, ui_.px(8));
     ImGui::SetCursorPosY(ui_.px(13));
+    if (last.noise.disturbed()) {
+      label(ui_.theme.bad, noiseName(last.noise.level));
+      if (ImGui::IsItemHovered()) tooltip(noiseSentence(last.noise) + ".");
+      ImGui::SameLine(0, ui_.px(8));
+      ImGui::SetCursorPosY(ui_.px(13));
+    }
     const double unit = std::abs(last.delta_ns) < 1e5 && last.after_ns < 1e7 ? 1e3 : 1e6;
     const auto with_sign = [unit](double ns) {
       return fmt::format("{}{:.2f}", ns < 0 ? "−" : "+", std::abs(ns) / unit);

@@ -341,8 +341,8 @@ class RunBar : public Panel {
 };
 
 void fillRun(const StudioSnapshot& snapshot, PanelTable* table) {
-  table->columns = {"variant", "precision",      "threads",         "instances", "p50_ms",  "half_width_ms",
-                    "speedup", "speedup_low_95", "speedup_high_95", "sqnr_db",   "accurate"};
+  table->columns = {"variant", "precision",      "threads",         "instances", "p50_ms",   "half_width_ms",
+                    "speedup", "speedup_low_95", "speedup_high_95", "sqnr_db",   "accurate", "noise"};
   for (const auto& [variant, run] : runsOf(*snapshot.index)) {
     const RunRecord& record = *run->run;
     const Interval& speedup = snapshot.index->speedup;
@@ -354,7 +354,8 @@ void fillRun(const StudioSnapshot& snapshot, PanelTable* table) {
                            known ? speedup.high : kNotMeasured, optimized ? record.accuracy.sqnr_db : kNotMeasured,
                            std::string(!optimized             ? ""
                                        : record.accuracy.pass ? "yes"
-                                                              : "no")});
+                                                              : "no"),
+                           std::string(noiseName(judgeNoise(record).level))});
   }
 }
 

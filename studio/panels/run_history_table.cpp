@@ -46,9 +46,12 @@ void RunHistoryTable::update(const StudioSnapshot& snapshot) {
   const std::string& sha256 = snapshot.job->model.sha256;
   for (const JobSummary& job : shown_history_->jobs) {
     if (!sha256.empty() && job.sha256 != sha256) continue;
+    const bool disturbed =
+        std::any_of(job.runs.begin(), job.runs.end(), [](const RunSummary& run) { return run.noise.disturbed(); });
     for (const RunSummary& run : job.runs) {
       const bool both = run.variant != "baseline" && job.baseline_p50_ns > 0 && run.p50_ns > 0;
-      rows_.push_back({&run, both ? static_cast<double>(job.baseline_p50_ns) / static_cast<double>(run.p50_ns) : 0});
+      rows_.push_back(
+          {&run, both ? static_cast<double>(job.baseline_p50_ns) / static_cast<double>(run.p50_ns) : 0, disturbed});
     }
   }
   sort();
@@ -132,8 +135,13 @@ void RunHistoryTable::draw(Commands& commands) {
                   run.instances > 1 ? fmt::format("{}×{}", run.instances, run.threads) : std::to_string(run.threads));
     table_.text(6, ui_.theme.dim, machineText(run));
     table_.number(7, ui_.theme.text, fmt::format("{:.3f}", static_cast<double>(run.p50_ns) / 1e6));
-    table_.number(8, row.speedup >= 1.005 ? ui_.theme.good : ui_.theme.dim,
+    table_.number(8,
+                  row.disturbed          ? ui_.theme.warning
+                  : row.speedup >= 1.005 ? ui_.theme.good
+                                         : ui_.theme.dim,
                   row.speedup > 0 ? fmt::format("{:.2f}×", row.speedup) : "–");
+    if (row.disturbed && row.speedup > 0 && ImGui::IsItemHovered())
+      tooltip("The machine was not quiet while this was measured.");
   });
   if (resort) sort();
 }

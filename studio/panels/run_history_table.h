@@ -37,7 +37,8 @@ class RunHistoryTable {
   // A run of the history.
   struct Row {
     const RunSummary* run = nullptr;
-    double speedup = 0;  // speed over the baseline of its job; 0: unknown
+    double speedup = 0;      // speed over the baseline of its job; 0: unknown
+    bool disturbed = false;  // the machine was not quiet while its job was measured
   };
 
   void sort();

@@ -34,7 +34,9 @@ class RunResult {
     const bool clear = index.speedup.low > 1 || index.speedup.high < 1;
     if (texts.interval) place(ui_.fonts.text, ui_.theme.dim, intervalText(index), 14);
     if (!clear) place(ui_.fonts.text, ui_.theme.warning, "within noise", 14);
-    place(ui_.fonts.big, clear ? ui_.theme.text : ui_.theme.dim, fmt::format("{:.2f}×", index.speedup.value), 16);
+    const ImU32 color = index.noise.disturbed() ? ui_.theme.warning : clear ? ui_.theme.text : ui_.theme.dim;
+    place(ui_.fonts.big, color, fmt::format("{:.2f}×", index.speedup.value), 10);
+    drawLamp(index.noise);
     if (texts.times) drawTimes(index);
     return x_;
   }
@@ -61,7 +63,8 @@ class RunResult {
   }
 
   Texts textsOf(const JobIndex& index, float room) const {
-    if (index.speedup.value > 0) room -= wide(ui_.fonts.big, "00.00×") + ui_.px(16);
+    if (index.speedup.value > 0)
+      room -= wide(ui_.fonts.big, "00.00×") + wide(ui_.fonts.text, lampText(index.noise)) + ui_.px(38);
     if (index.speedup.low <= 1 && index.speedup.high >= 1) room -= wide(ui_.fonts.text, "within noise") + ui_.px(14);
     const auto take = [&](float width) {
       if (room < width) return false;
@@ -77,6 +80,27 @@ class RunResult {
 
   static std::string intervalText(const JobIndex& index) {
     return fmt::format("95 %  {:.2f}–{:.2f}", index.speedup.low, index.speedup.high);
+  }
+
+  static const char* lampText(const NoiseVerdict& noise) {
+    return noise.level == NoiseLevel::kUnknown ? "noise unknown" : noiseName(noise.level);
+  }
+
+  // Draws whether the machine was quiet.
+  void drawLamp(const NoiseVerdict& noise) {
+    const bool known = noise.level != NoiseLevel::kUnknown;
+    const ImU32 color = !known ? ui_.theme.dim : noise.disturbed() ? ui_.theme.bad : ui_.theme.good;
+    place(ui_.fonts.text, color, lampText(noise), 6);
+    if (ImGui::IsItemHovered())
+      tooltip(!known ? "It was measured too briefly, or by an earlier version, to see what else the machine did."
+              : noise.disturbed() ? noiseSentence(noise) + "."
+                                  : "No other program used the CPUs while this was measured.");
+    const float radius = ui_.px(4);
+    x_ -= 2 * radius;
+    const ImVec2 at = ImGui::GetWindowPos();
+    ImGui::GetWindowDrawList()->AddCircleFilled({at.x + x_ + radius, at.y + ImGui::GetWindowHeight() / 2}, radius,
+                                                color);
+    x_ -= ui_.px(14);
   }
 
   // Draws the time before, struck out, and the time now.

@@ -170,8 +170,13 @@ Turn turnFromJson(const json& source) {
 }
 
 json toJson(const RoundResult& result) {
-  return {{"type", "samples"},           {"index", result.index},     {"latency_ns", result.latency_ns},
-          {"begin_ns", result.begin_ns}, {"wall_ns", result.wall_ns}, {"cpu_ns", result.cpu_ns}};
+  return {{"type", "samples"},
+          {"index", result.index},
+          {"latency_ns", result.latency_ns},
+          {"begin_ns", result.begin_ns},
+          {"wall_ns", result.wall_ns},
+          {"cpu_ns", result.cpu_ns},
+          {"noise", toJson(result.noise)}};
 }
 
 RoundResult turnResultFromJson(const json& source) {
@@ -182,6 +187,8 @@ RoundResult turnResultFromJson(const json& source) {
   result.begin_ns = messageInteger(source, "begin_ns", 0, std::numeric_limits<std::int64_t>::max());
   result.wall_ns = messageInteger(source, "wall_ns", 0, kMax);
   result.cpu_ns = messageInteger(source, "cpu_ns", 0, kMax);
+  if (const auto noise = source.find("noise"); noise != source.end())
+    result.noise = recordFromJson<NoiseRecord>(*noise);
   const json& samples = member(source, "latency_ns");
   if (!samples.is_array() || samples.size() > kMaxSamplesPerTurn) malformed("the samples are no array");
   result.latency_ns.reserve(samples.size());

@@ -83,6 +83,7 @@ struct RoundResult {
   std::int64_t begin_ns = 0;  // begin of the first run, on the steady clock
   std::int64_t wall_ns = 0;
   std::int64_t cpu_ns = 0;
+  NoiseRecord noise;  // what else the machine did
 };
 
 struct FinishRequest {

@@ -1,6 +1,7 @@
 // The user's decisions against the optimizer: the current ones, with undo, and those that the last job ran with.
 #pragma once
 
+#include <string>
 #include <utility>
 
 #include "studio/snapshot/overrides.h"
@@ -12,6 +13,10 @@ class Decisions {
  public:
   const Overrides& now() const { return history_.now(); }
   void set(Overrides next) { history_.set(std::move(next)); }
+  // A precision chosen for the whole model takes the place of one that was decided.
+  void chooseWhole(const std::string& precision) {
+    if (!now().whole().empty() && now().whole() != precision) set(now().withoutWhole());
+  }
   void undo() { history_.undo(); }
   void redo() { history_.redo(); }
   // Forgets all decisions: another model is open, or a search supersedes them.

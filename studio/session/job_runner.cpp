@@ -61,6 +61,15 @@ std::string recipeOf(const std::string& options) {
   }
 }
 
+std::string unrecorded(const Error& problem) { return fmt::format("The run is not recorded. {}", problem.what()); }
+
+// The status of a job that came to its end.
+JobStatus endOf(const ModelJob& job, const JobDatabase& database) {
+  if (!job.accurate()) return {JobState::kFailed, "", 1, -1, job.accuracySentence(), ExitCode::kAccuracy};
+  if (!database.problem()) return {JobState::kDone, "", 1, -1, ""};
+  return {JobState::kDone, "", 1, -1, unrecorded(*database.problem()), ExitCode::kDatabase};
+}
+
 }  // namespace
 
 JobRunner::JobRunner(OpenModel& model, Decisions& decisions, History& history, Trials& trials, Reporter& reporter,
@@ -104,15 +113,13 @@ void JobRunner::start(PrecisionSearchResult* found) {
   decisions_.setMeasured();
   const auto id = database.record(job_->job(), request.inputs_path.empty());
   if (id) reporter_.log(LogLevel::kInfo, fmt::format("Recorded as job {} in {}.", *id, database.database()->path()));
-  if (database.problem())
-    reporter_.log(LogLevel::kError, fmt::format("The run is not recorded. {}", database.problem()->what()));
+  if (database.problem()) reporter_.log(LogLevel::kError, unrecorded(*database.problem()));
   if (database.database() != nullptr) {
     if (found != nullptr) trials_.expire();
     readPast(*database.database(), id.value_or(0));
   }
   measurePeaksOf(model.machine, choices_.threads);
-  reporter_.setStatus(
-      JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1, job_->accuracySentence()});
+  reporter_.setStatus(endOf(*job_, database));
   prepareTry(database);
   reporter_.publishRecord(job_->job());
 }
@@ -190,9 +197,9 @@ void JobRunner::tryDecisions() {
   const auto baseline = std::find_if(previous.runs.begin(), previous.runs.end(),
                                      [](const RunRecord& run) { return run.variant == "baseline"; });
   if (baseline != previous.runs.end()) shown.runs.front() = *baseline;
-  reporter_.setStatus(
-      JobStatus{job_->accurate() ? JobState::kDone : JobState::kFailed, "", 1, -1,
-                no_difference ? "The decisions make no difference in time." : job_->accuracySentence()});
+  JobStatus end = endOf(*job_, database);
+  if (no_difference) end.message = "The decisions make no difference in time.";
+  reporter_.setStatus(std::move(end));
   prepareTry(database);
   reporter_.publishRecord(shown);
 }

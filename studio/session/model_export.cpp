@@ -3,15 +3,32 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "core/plan/prepared_weights.h"
+#include "studio/job/outputs.h"
 
 namespace ipex_studio {
+namespace {
+
+std::vector<std::string> writtenBy(const ExportCommand& command) {
+  std::vector<std::string> paths{command.path};
+  if (command.prepared && command.form == ExportForm::kCompiled) paths.push_back(command.path + kPreparedSuffix);
+  return paths;
+}
+
+bool anyTaken(const std::vector<std::string>& paths) { return std::any_of(paths.begin(), paths.end(), isTaken); }
+
+}  // namespace
 
 void ModelExport::prepare(const ExportCommand& command) {
   OptimizeOptions& optimize = model_.request().optimize;
-  const Precision precision = command.precision.value_or(optimize.precision);
+  if (command.precision) decisions_.chooseWhole(precisionName(*command.precision));
+  // A decision for the whole model stands before the request's precision.
+  const bool decided = !decisions_.now().whole().empty();
+  const Precision precision = decided ? optimize.precision : command.precision.value_or(optimize.precision);
   TuneMode tune = optimize.tune;
   if (command.tuned) tune = !*command.tuned ? TuneMode::kOff : tune == TuneMode::kOff ? TuneMode::kQuick : tune;
   const bool same =
@@ -37,12 +54,17 @@ void ModelExport::run(const ExportCommand& command) {
     JobRequest wanted = model_.request();
     wanted.optimize.precision = command.precision.value_or(wanted.optimize.precision);
     checkForm(wanted, command.form);
-    checkOutputPath(command.path);
+    checkOutputs({writtenBy(command), {model_.file(), model_.request().inputs_path, model_.databasePath()}, true}, "");
   } catch (const Error& error) {
     // After a wrong name the user can try again.
     failed(error);
     reporter_.log(LogLevel::kError, error.what());
     reporter_.setState(JobState::kDone, error.what());
+    return;
+  }
+  if (!command.replace && anyTaken(writtenBy(command))) {
+    result_.state = ExportResult::State::kAsked;
+    reporter_.setState(JobState::kDone, fmt::format("{} exists already; say whether to replace it.", command.path));
     return;
   }
   result_.state = ExportResult::State::kWriting;

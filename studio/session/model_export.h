@@ -13,7 +13,7 @@ namespace ipex_studio {
 // Used by the working thread alone. The constructor's arguments must outlive it.
 class ModelExport {
  public:
-  ModelExport(OpenModel& model, const Decisions& decisions, JobRunner& runner, Reporter& reporter,
+  ModelExport(OpenModel& model, Decisions& decisions, JobRunner& runner, Reporter& reporter,
               const Cancellation& cancellation)
       : model_(model), decisions_(decisions), runner_(runner), reporter_(reporter), cancellation_(cancellation) {}
 
@@ -31,7 +31,7 @@ class ModelExport {
   void verify();
 
   OpenModel& model_;
-  const Decisions& decisions_;
+  Decisions& decisions_;
   JobRunner& runner_;
   Reporter& reporter_;
   const Cancellation& cancellation_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "profiler/text.h"
+#include "studio/flags/flags_in_force.h"
 #include "studio/job/session_worker.h"
 #include "studio/protocol/sandbox.h"
 #include "studio/session/run_flags.h"
@@ -151,9 +152,28 @@ bool OpenModel::takeFlags(const std::string& words) {
     reporter_.setState(reporter_.latest()->status.state, error.what());
     return false;
   }
-  work_.flags = words;
   reporter_.log(LogLevel::kInfo, words.empty() ? "No further flags." : fmt::format("Flags: {}", words));
   return true;
+}
+
+std::string OpenModel::dropFlag(const std::string& name) {
+  if (!resetFlag(name, &options_.request)) throw Error(ExitCode::kUsage, fmt::format("{} is no flag of a run.", name));
+  // The text and the list that were read from files go with them.
+  if (name == "--recipe") setRecipe("", "");
+  if (name == "--only-ops") options_.request.only_ops.clear();
+  if (name == "--preprocess") options_.request.data.preprocess.clear();
+  work_.prepared = work_.prepared && options_.request.prepared;
+  return fmt::format("{} is left out from the next run on.", name);
+}
+
+WorkState OpenModel::work() const {
+  WorkState work = work_;
+  if (!loaded()) return work;
+  for (FlagInForce& flag : flagsInForce(options_.request)) {
+    work.flags += (work.flags.empty() ? "" : " ") + flag.words;
+    work.flags_in_force.push_back({std::move(flag.name), std::move(flag.words)});
+  }
+  return work;
 }
 
 void OpenModel::setRecipe(const std::string& recipe, const std::string& source) {

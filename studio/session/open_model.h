@@ -58,13 +58,15 @@ class OpenModel {
   JobRequest trustedRequest() const;
   // Flags of `ipex-studio run` in place of those before. False if they cannot be used; the status then says why.
   bool takeFlags(const std::string& words);
+  // Sets one flag back to its default; returns a sentence about it. Throws Error(kUsage) for a name that no flag has.
+  std::string dropFlag(const std::string& name);
   // Sets the recipe for INT8. `source`: its origin, as a sentence.
   void setRecipe(const std::string& recipe, const std::string& source);
   // Path of the database of recorded runs; empty: the default one.
   const std::string& databasePath() const { return options_.database_path; }
 
   // State of the open file for snapshots, without exports and interrupted jobs.
-  const WorkState& work() const { return work_; }
+  WorkState work() const;
   // Shows `file` as open.
   void showFile(const std::string& file) { work_.file = file; }
   // Shows that a recorded job is open, and its model if that is at hand.

@@ -26,6 +26,11 @@ class Reporter : public JobEvents {
     setStatus(JobStatus{state, "", -1, -1, message});
     publishStatus();
   }
+  // Shows what ended a job, with the exit code of a program that did this job alone.
+  void fail(JobState state, const Error& error) {
+    setStatus(JobStatus{state, "", -1, -1, error.what(), error.code()});
+    publishStatus();
+  }
 };
 
 }  // namespace ipex_studio

@@ -32,7 +32,8 @@ ParsedFlags parseFlags(const std::string& words) {
   } catch (const CLI::ParseError& error) {
     throw Error(ExitCode::kUsage, fmt::format("These flags cannot be used: {}", error.what()));
   }
-  const bool elsewhere = !line.output.empty() || !line.database.empty() || !line.worker.empty() || line.json;
+  const bool elsewhere =
+      !line.output.empty() || !line.database.empty() || !line.worker.empty() || line.json || line.force;
   if (line.kind != CommandKind::kRun || line.model != "model.pt" || elsewhere) {
     throw Error(ExitCode::kUsage, "Files, databases and workers are not chosen here; Export… writes a file.");
   }

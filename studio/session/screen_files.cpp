@@ -3,26 +3,36 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-
+#include "core/base/replace_file.h"
 #include "core/base/string_util.h"
 #include "core/record/records_json.h"
-#include "studio/job/session_files.h"
+#include "studio/job/outputs.h"
 #include "studio/snapshot/snapshot_report.h"
 #include "studio/snapshot/snapshot_tables.h"
 #include "studio/ui/screenshot.h"
 
 namespace ipex_studio {
+namespace {
+
+// The path, or where it is taken the first free one of "steps-2.csv", "steps-3.csv" …
+std::string freePath(const std::string& path) {
+  if (!isTaken(path)) return path;
+  const std::size_t dot = path.rfind('.');
+  for (int number = 2;; ++number) {
+    std::string other = fmt::format("{}-{}{}", path.substr(0, dot), number, path.substr(dot));
+    if (!isTaken(other)) return other;
+  }
+}
+
+}  // namespace
 
 std::string saveTable(const SaveTableCommand& command, const StudioSnapshot& snapshot) {
   const PanelTable table = filledTable(command.table, snapshot);
   const std::string text = endsWith(command.path, ".json") ? dumpJson(tableJson(table)) + "\n" : tableCsv(table);
-  std::ofstream file(command.path, std::ios::binary | std::ios::trunc);
-  file << text;
-  if (!file.flush())
-    throw Error(ExitCode::kFailure,
-                fmt::format("Cannot write {}; start the studio in a folder that can be written.", command.path));
-  return fmt::format("Wrote {} rows to {}.", table.rows.size(), command.path);
+  const std::string path = freePath(command.path);
+  checkOutputs({{path}, {}}, "");
+  writeFileAtomically(path, text);
+  return fmt::format("Wrote {} rows to {}.", table.rows.size(), path);
 }
 
 std::string saveReport(const ReportCommand& command, const StudioSnapshot& snapshot) {
@@ -30,9 +40,10 @@ std::string saveReport(const ReportCommand& command, const StudioSnapshot& snaps
   const Picture& picture = command.picture ? *command.picture : empty;
   const std::string png = picture.rgba.empty() ? "" : encodePng(picture.width, picture.height, picture.rgba);
   const bool html = endsWith(command.path, ".html");
-  checkOutputPath(command.path);
-  writeFileAtomically(command.path, html ? screenReportHtml(snapshot, {command.table, command.selected, png}) : png);
-  return fmt::format("Wrote what is on the screen to {}.", command.path);
+  const std::string path = command.made_up ? freePath(command.path) : command.path;
+  checkOutputs({{path}, {snapshot.work.file}, !command.made_up}, "");
+  writeFileAtomically(path, html ? screenReportHtml(snapshot, {command.table, command.selected, png}) : png);
+  return fmt::format("Wrote what is on the screen to {}.", path);
 }
 
 }  // namespace ipex_studio

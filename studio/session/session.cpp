@@ -60,11 +60,11 @@ void Session::guarded(const std::function<void()>& action) {
     const bool cancelled = error.code() == kInterrupted;
     log(cancelled ? LogLevel::kInfo : LogLevel::kError, error.what());
     tuning_.lookForInterrupted();
-    setState(cancelled ? JobState::kCancelled : JobState::kFailed, error.what());
+    fail(cancelled ? JobState::kCancelled : JobState::kFailed, error);
   } catch (const std::exception& error) {
     runner_.drop();
     log(LogLevel::kError, error.what());
-    setState(JobState::kFailed, error.what());
+    fail(JobState::kFailed, Error(ExitCode::kFailure, error.what()));
   }
 }
 
@@ -90,7 +90,9 @@ void Session::handle(const OpenCommand& command) {
 void Session::handle(const OptimizeCommand& command) {
   guarded([&] {
     JobRequest& request = model_.request();
-    request.optimize.precision = command.precision;
+    decisions_.chooseWhole(precisionName(command.precision));
+    // A decision for the whole model is a chip, and the choice below it stays for when that is removed.
+    if (decisions_.now().whole().empty()) request.optimize.precision = command.precision;
     request.measure.threads = command.threads;
     if (!command.inputs.empty()) request.inputs = command.inputs;
     runner_.start();
@@ -153,6 +155,10 @@ void Session::handle(const FlagsCommand& command) {
   guarded([&] {
     if (model_.takeFlags(command.words)) runner_.start();
   });
+}
+
+void Session::handle(const DropFlagCommand& command) {
+  beside([&] { tell(model_.dropFlag(command.name)); });
 }
 
 void Session::closeModel() {
@@ -260,6 +266,7 @@ SnapshotParts Session::parts() const {
   SnapshotParts parts;
   parts.status = status_.status();
   parts.choices = runner_.choices();
+  if (const auto whole = precisionFromName(decisions_.now().whole())) parts.choices.precision = *whole;
   parts.peaks = runner_.peaks();
   parts.history = history_.runs();
   parts.comparison = history_.comparison();

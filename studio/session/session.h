@@ -54,6 +54,7 @@ class Session : public SnapshotSource, private Reporter {
   void handle(const TuneCommand& command);
   void handle(const ReportCommand& command);
   void handle(const FlagsCommand& command);
+  void handle(const DropFlagCommand& command);
   void open(const std::string& path);
   void openDatabase(const std::string& path);
   void showJob(const Database& database, std::int64_t id);

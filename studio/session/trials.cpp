@@ -24,6 +24,7 @@ WhatIf whatIfOf(const JobRecord& job) {
   result.before_db = before.accuracy.sqnr_db;
   result.after_db = after.accuracy.sqnr_db;
   result.accurate = after.accuracy.pass;
+  result.noise = judgeNoise(job);
   return result;
 }
 

@@ -5,7 +5,9 @@
 
 #include <filesystem>
 
+#include "core/base/replace_file.h"
 #include "core/record/request_form.h"
+#include "studio/job/outputs.h"
 
 namespace ipex_studio {
 namespace {
@@ -43,7 +45,8 @@ void TuningJobs::run(const TuneCommand& command) {
   if (!request.data.preprocess_path.empty()) request.data.preprocess = readPreprocessText(request.data.preprocess_path);
   request.calibration.samples = request.data.samples > 0 ? request.data.samples : kCalibrationSamples;
   if (!request.recipe.empty()) request.optimize.quantization_recipe = readRecipeText(request.recipe);
-  if (!request.save_recipe.empty()) checkOutputPath(request.save_recipe);
+  checkOutputs({{request.save_recipe}, {model_.file(), request.data.path, request.recipe}},
+               "name another for the recipe");
   const bool needs_data = command.goal != TuneGoal::kQuantize || request.recipe.empty();
   if (needs_data && request.data.path.empty())
     throw Error(ExitCode::kUsage, "Say which data to use: a folder of images, or .npy, .npz or .pt tensors.");

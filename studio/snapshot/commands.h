@@ -45,6 +45,7 @@ struct ExportCommand {
   std::optional<Precision> precision;  // precision to export; nullopt: as measured
   std::optional<bool> tuned;  // true: kernels measured on this machine, false: chosen by rules; nullopt: as measured
   bool prepared = false;      // true: write beside a compiled export its weights as this machine's kernels read them
+  bool replace = false;       // true: the user was asked and lets a file that exists already be replaced
 };
 
 // Resumes an interrupted job unless the request says to restart.
@@ -66,15 +67,17 @@ struct TableSource {
   void (*fill)(const StudioSnapshot& snapshot, PanelTable* table) = nullptr;  // fills the table; null: there is none
 };
 
-// Write the screen to a file; the path's end says how: .png or .html.
+// Write the screen to a file; the path's end says how: .png or .html. Where the window made the path up, a free name
+// like it is taken.
 struct ReportCommand {
   std::string path;
+  bool made_up = true;
   TableSource table;                  // of the tab in front, if any
   std::vector<std::string> selected;  // names of what is selected
   std::shared_ptr<const Picture> picture;
 };
 
-// Write a panel's table to `path`; its end says how: .csv or .json.
+// Write a panel's table to `path`, or a free name like it; its end says how: .csv or .json.
 struct SaveTableCommand {
   TableSource table;
   std::string path;
@@ -106,9 +109,14 @@ struct FlagsCommand {
   std::string words;
 };
 
+// Set one flag of the command line back to its default; it counts from the next run on.
+struct DropFlagCommand {
+  std::string name;  // "--instances"
+};
+
 using Command = std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand,
                              ShowJobCommand, CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand,
-                             TuneCommand, ReportCommand, FlagsCommand>;
+                             TuneCommand, ReportCommand, FlagsCommand, DropFlagCommand>;
 
 // Filled by panels on the drawing thread, emptied by the window after each frame.
 class Commands {

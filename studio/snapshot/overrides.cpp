@@ -25,6 +25,20 @@ bool isTuningOf(const std::string& text, const std::string& spec, const std::str
   return arrow != std::string::npos && text.find(" " + dst_shape, arrow) != std::string::npos;
 }
 
+std::string Overrides::whole() const {
+  const auto last = std::find_if(precisions.rbegin(), precisions.rend(),
+                                 [](const PrecisionOverride& override) { return override.what == "*"; });
+  return last == precisions.rend() ? "" : last->precision;
+}
+
+Overrides Overrides::withoutWhole() const {
+  Overrides rest = *this;
+  rest.precisions.erase(std::remove_if(rest.precisions.begin(), rest.precisions.end(),
+                                       [](const PrecisionOverride& override) { return override.what == "*"; }),
+                        rest.precisions.end());
+  return rest;
+}
+
 Overrides Overrides::with(const KernelPin& pin) const {
   Overrides next = *this;
   const bool taken_back = std::find(pins.begin(), pins.end(), pin) != pins.end();

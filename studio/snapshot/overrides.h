@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/record/noise.h"
 #include "core/record/records.h"
 
 namespace ipex_studio {
@@ -39,6 +40,10 @@ struct Overrides {
   bool empty() const { return pins.empty() && precisions.empty(); }
   bool operator==(const Overrides& other) const { return pins == other.pins && precisions == other.precisions; }
 
+  // The precision decided for the whole model; empty: none.
+  std::string whole() const;
+  // The same overrides without one for the whole model.
+  Overrides withoutWhole() const;
   // The same overrides with one more, without those that contradict it. A pin or override that is already there is
   // removed.
   Overrides with(const KernelPin& pin) const;
@@ -81,6 +86,7 @@ struct WhatIf {
   double before_db = 0;  // SQNR of the results against the reference; 999: equal
   double after_db = 0;
   bool accurate = true;
+  NoiseVerdict noise;  // whether the machine was quiet meanwhile
 
   // True if the interval of the difference contains zero.
   bool noDifference() const { return delta_low_ns <= 0 && delta_high_ns >= 0; }

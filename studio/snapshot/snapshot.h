@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/record/records.h"
 #include "core/record/tuning_store.h"
 #include "profiler/comparison.h"
@@ -32,10 +33,11 @@ enum class JobState {
 
 struct JobStatus {
   JobState state = JobState::kEmpty;
-  std::string stage;     // "measure baseline"; set while kWorking
-  double fraction = -1;  // of the whole job, 0..1; negative: unknown
-  double eta_s = -1;     // negative: unknown
-  std::string message;   // one sentence: why it failed, or where the export went
+  std::string stage;              // "measure baseline"; set while kWorking
+  double fraction = -1;           // of the whole job, 0..1; negative: unknown
+  double eta_s = -1;              // negative: unknown
+  std::string message;            // one sentence: why it failed, or where the export went
+  ExitCode code = ExitCode::kOk;  // what a program that did this job alone ends with; `message` says why it is not kOk
 };
 
 enum class LogLevel { kInfo, kWarning, kError };

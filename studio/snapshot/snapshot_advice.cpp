@@ -53,6 +53,17 @@ void adviseOnPasses(const JobRecord& job, std::vector<Advice>* advice) {
 
 // Warns if other work ran meanwhile, which makes all figures less certain.
 void adviseOnNoise(const JobIndex& index, std::vector<Advice>* advice) {
+  if (index.noise.disturbed()) {
+    advice->push_back({Advice::Tone::kWarning,
+                       fmt::format("The machine was {}.", noiseSentence(index.noise)),
+                       "Show",
+                       {},
+                       "latency",
+                       {},
+                       "run.optimize",
+                       "Measure again"});
+    return;
+  }
   const TimeStatistics& latency = index.optimized.latency;
   if (latency.samples < 2 || latency.p50_ns <= 0) return;
   const double spread = latency.half_width_ns / latency.p50_ns;

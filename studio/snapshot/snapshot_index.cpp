@@ -123,13 +123,18 @@ RunIndex indexRun(const RunRecord& run) {
     }
   }
   for (auto& [row, samples] : samples_of_row) index.rows[row].time = timeStatistics(std::move(samples));
+  double profiled_ns = 0;
+  for (const OperationRow& row : index.rows) profiled_ns += row.time.p50_ns;
+  index.step_scale = stepScale(profiled_ns, index.latency.p50_ns);
   for (std::size_t r = 0; r < index.rows.size(); ++r) {
     OperationRow& row = index.rows[r];
+    row.time.p50_ns *= index.step_scale;
+    row.time.half_width_ns *= index.step_scale;
     finishRow(run, index.latency.p50_ns, &row);
     index.steps_ns += row.time.p50_ns;
     for (const OriginId origin : row.origins) index.rows_of_origin[origin].push_back(static_cast<std::int32_t>(r));
   }
-  index.unattributed_ns = index.latency.p50_ns - index.steps_ns;
+  index.unattributed_ns = std::max(0.0, index.latency.p50_ns - index.steps_ns);
   index.tracks = timelineTracks(run, row_of_time);
   return index;
 }
@@ -188,6 +193,7 @@ std::shared_ptr<const JobIndex> buildJobIndex(const JobRecord& job) {
     const RunRecord& after = *index->optimized.run;
     index->speedup = medianRatio({before.latency_ns, before.turn}, {after.latency_ns, after.turn});
   }
+  index->noise = judgeNoise(job);
   for (std::size_t r = 0; r < job.remarks.size(); ++r) {
     for (const OriginId origin : job.remarks[r].origins) {
       index->remarks_of_origin[origin].push_back(static_cast<std::int32_t>(r));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/record/noise.h"
 #include "core/record/records.h"
 #include "profiler/statistics.h"
 #include "studio/snapshot/kind_group.h"
@@ -48,7 +49,8 @@ struct RunIndex {
   std::vector<OperationRow> rows;  // in order of execution
   std::unordered_map<OriginId, std::vector<std::int32_t>> rows_of_origin;
   double steps_ns = 0;                // sum of medians
-  double unattributed_ns = 0;         // latency minus steps_ns; noise can make it negative
+  double step_scale = 1;              // stepScale() of profiler/summary.h, which all times of rows contain
+  double unattributed_ns = 0;         // latency minus steps_ns
   std::vector<TimelineTrack> tracks;  // one track per instance; empty if no begins were recorded
 };
 
@@ -85,7 +87,8 @@ struct JobIndex {
   std::int32_t default_stage = -1;  // index of the last stage that shows operations, not whole regions; -1: none
   RunIndex baseline;                // run is null when not measured
   RunIndex optimized;
-  Interval speedup;  // speed of optimized over baseline; its value is 0 if not measured
+  Interval speedup;    // speed of optimized over baseline; its value is 0 if not measured
+  NoiseVerdict noise;  // whether the machine was quiet meanwhile
   std::vector<Advice> advice;
   std::unordered_map<OriginId, std::vector<std::int32_t>> remarks_of_origin;
   std::unordered_map<OriginId, std::int32_t> origin_by_id;  // index into ModelRecord::origins
@@ -106,8 +109,8 @@ std::string formatTime(double ns, int decimals = 2);
 // A median and half of its interval in one unit: "2.17 ± 0.01 ms".
 std::string formatSpread(const TimeStatistics& time);
 // The part of `of_ns` that no operation explains: "0.8 ms unattributed (1.2 %)". Timing each operation costs a
-// little, so all together can take longer than a run; then the text says so.
-std::string unattributedText(double ns, double of_ns);
+// little, so all together can take longer than a run; then the text says by what their times were multiplied.
+std::string unattributedText(double ns, double of_ns, double step_scale = 1);
 // Words for the code of the reason why a kernel was declined: "the library has no fast one for this" for
 // "no-fast-implementation". Unknown codes only lose their hyphens.
 std::string kernelReason(const std::string& code);

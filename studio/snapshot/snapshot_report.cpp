@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "profiler/embedded.h"
+#include "profiler/html_charts.h"
 #include "profiler/text.h"
 #include "studio/protocol/text_base64.h"
 #include "studio/snapshot/snapshot_tables.h"
@@ -35,6 +36,7 @@ std::string resultHtml(const JobIndex& index) {
   const AccuracyRecord& accuracy = index.optimized.run->accuracy;
   std::string text;
   if (index.speedup.value > 0) {
+    text += noiseHtml(index.noise);
     text += fmt::format("<p><b>{:.2f}×</b> as fast as it was, 95 % {:.2f} to {:.2f}: {} after {} (p50).</p>\n",
                         index.speedup.value, index.speedup.low, index.speedup.high,
                         formatTime(index.optimized.latency.p50_ns, 2), formatTime(index.baseline.latency.p50_ns, 2));

@@ -55,8 +55,9 @@ std::string kernelReason(const std::string& code) {
   return words;
 }
 
-std::string unattributedText(double ns, double of_ns) {
-  if (ns < 0) return fmt::format("operations one by one take {:.1f} % longer", -ns / of_ns * 100);
+std::string unattributedText(double ns, double of_ns, double step_scale) {
+  if (step_scale < 1)
+    return fmt::format("operations one by one take {:.3g} times as long; their times are scaled", 1 / step_scale);
   return fmt::format("{} unattributed ({:.1f} %)", formatTime(ns, 1), ns / of_ns * 100);
 }
 

@@ -10,22 +10,42 @@ namespace {
 // Latest begin that is taken for true: a day.
 constexpr std::int64_t kLongest_ns = 86'400'000'000'000;
 
+// Slices, sorted by begin, of which none covers another: one that runs inside of another stands in its place, with the
+// other before and after it; one that only overlaps with the end of the one before begins there.
+std::vector<TimeSlice> withoutOverlap(const std::vector<TimeSlice>& slices) {
+  std::vector<TimeSlice> parts, open;  // open: those that the next one may run inside of, the innermost last
+  std::int64_t at = 0;                 // all before it is in `parts`
+  const auto fill = [&](std::int64_t until, std::int32_t row) {
+    if (until <= at) return;
+    parts.push_back({at, until, row});
+    at = until;
+  };
+  const auto finish = [&](std::int64_t until) {
+    for (; !open.empty() && open.back().end_ns <= until; open.pop_back()) fill(open.back().end_ns, open.back().row);
+  };
+  for (TimeSlice slice : slices) {
+    finish(slice.begin_ns);
+    while (!open.empty() && slice.end_ns > open.back().end_ns) {
+      slice.begin_ns = open.back().end_ns;
+      finish(slice.begin_ns);
+    }
+    if (slice.end_ns <= slice.begin_ns) continue;
+    if (!open.empty()) fill(slice.begin_ns, open.back().row);
+    at = std::max(at, slice.begin_ns);
+    open.push_back(slice);
+  }
+  finish(INT64_MAX);
+  return parts;
+}
+
 void finishTrack(TimelineTrack* track) {
   std::vector<TimeSlice>& slices = track->slices;
   std::sort(slices.begin(), slices.end(), [](const TimeSlice& a, const TimeSlice& b) {
-    return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.row < b.row;
+    if (a.begin_ns != b.begin_ns) return a.begin_ns < b.begin_ns;
+    return a.end_ns != b.end_ns ? a.end_ns > b.end_ns : a.row < b.row;
   });
-  std::int64_t end = 0;
-  std::size_t kept = 0;
-  for (const TimeSlice& slice : slices) {
-    TimeSlice cut = slice;
-    cut.begin_ns = std::max(cut.begin_ns, end);
-    if (cut.end_ns <= cut.begin_ns) continue;
-    end = cut.end_ns;
-    slices[kept++] = cut;
-  }
-  slices.resize(kept);
-  track->busy_ns.reserve(kept + 1);
+  slices = withoutOverlap(slices);
+  track->busy_ns.reserve(slices.size() + 1);
   track->busy_ns.push_back(0);
   for (const TimeSlice& slice : slices) track->busy_ns.push_back(track->busy_ns.back() + slice.end_ns - slice.begin_ns);
 }
@@ -56,9 +76,11 @@ std::vector<TimelineTrack> timelineTracks(const RunRecord& run, const std::vecto
     const StepTime& time = run.step_times[t];
     if (row_of_time[t] < 0 || time.begin_ns.size() != time.elapsed_ns.size() || time.begin_ns.empty()) continue;
     TimelineTrack& track = tracks[time.thread];
+    const std::vector<std::int64_t>& whole = time.whole_ns.empty() ? time.elapsed_ns : time.whole_ns;
+    if (whole.size() != time.begin_ns.size()) continue;
     for (std::size_t i = 0; i < time.begin_ns.size(); ++i) {
       const std::int64_t begin = time.begin_ns[i];
-      const std::int64_t elapsed = time.elapsed_ns[i];
+      const std::int64_t elapsed = whole[i];
       if (begin < 0 || begin > kLongest_ns || elapsed <= 0 || elapsed > kLongest_ns) continue;
       track.slices.push_back({begin, begin + elapsed, row_of_time[t]});
     }

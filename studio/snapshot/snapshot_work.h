@@ -19,7 +19,8 @@ struct TrustQuestion {
 };
 
 struct ExportResult {
-  enum class State { kNone, kWriting, kVerifying, kDone, kFailed };
+  // kAsked: a file of that name exists; the user has to say whether it may be replaced.
+  enum class State { kNone, kWriting, kVerifying, kDone, kFailed, kAsked };
   State state = State::kNone;
   std::string path;
   ExportForm form = ExportForm::kCompiled;
@@ -36,6 +37,12 @@ struct TuningState {
   bool search_waits = false;
 };
 
+// A flag that differs from its default.
+struct FlagShown {
+  std::string name;   // "--instances"
+  std::string words;  // "--instances 2"
+};
+
 struct WorkState {
   std::string file;            // path as it was opened; empty: nothing is open
   bool remote = false;         // true: another machine runs the model and holds its data
@@ -44,8 +51,9 @@ struct WorkState {
   TrustQuestion trust;
   ExportResult exported;
   TuningState tuning;
-  std::string flags;      // flags of the command line that were typed in the window
-  bool prepared = false;  // true: --prepared is among the flags, so the export dialog begins with it
+  std::string flags;                      // flags of the command line in force, as words that give them again
+  std::vector<FlagShown> flags_in_force;  // one by one
+  bool prepared = false;                  // true: --prepared is among the flags, so the export dialog begins with it
 };
 
 }  // namespace ipex_studio

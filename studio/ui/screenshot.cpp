@@ -78,10 +78,4 @@ std::string encodePng(int width, int height, const std::vector<std::uint8_t>& rg
   return bytes;
 }
 
-void writePng(const std::string& path, int width, int height, const std::vector<std::uint8_t>& rgba) {
-  if (stbi_write_png(path.c_str(), width, height, 4, rgba.data(), width * 4) != 0) return;
-  throw Error(ExitCode::kFailure,
-              "The screenshot could not be written to '" + path + "'; choose a folder that can be written.");
-}
-
 }  // namespace ipex_studio

@@ -33,7 +33,5 @@ std::vector<std::uint8_t> readPixels(int width, int height);
 
 // The pixels as bytes of a PNG file.
 std::string encodePng(int width, int height, const std::vector<std::uint8_t>& rgba);
-// Writes a PNG file. Throws Error(kFailure) with the path if it cannot be written.
-void writePng(const std::string& path, int width, int height, const std::vector<std::uint8_t>& rgba);
 
 }  // namespace ipex_studio

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "studio/panels/graph/scene_service.h"
+#include "studio/panels/mode_chips.h"
 #include "studio/panels/panel_list.h"
 #include "studio/snapshot/snapshot_tables.h"
 #include "studio/ui/imgui_compat.h"
@@ -216,7 +217,8 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   const float left = extent(set.hide_left, set.left, kLeftPoints, points_wide, 0.206F, kMinLeft);
   const float right = extent(hide_right, set.right, kRightPoints, points_wide, 0.2F, kMinRight);
   const float bottom = extent(set.hide_bottom, set.bottom, kBottomPoints, points_high, 0.31F, kMinBottom);
-  const float top = std::floor(ui_.px(kTopPoints));
+  const float bar = std::floor(ui_.px(kTopPoints));
+  const float top = bar + (modeChips(snapshot).empty() ? 0 : std::floor(ui_.px(kChipRowPoints)));
   const float middle = std::max(size.y - top - bottom, ui_.px(80));
   const float centre = std::max(size.x - left - right, ui_.px(120));
   constexpr ImGuiWindowFlags kStill = ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
@@ -227,7 +229,13 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
       panel->draw(snapshot, selection_, commands);
     endArea();
   };
-  area(PanelPlace::kTop, {0, 0}, {size.x, top});
+  area(PanelPlace::kTop, {0, 0}, {size.x, bar});
+  if (top > bar) {
+    ImGui::SetCursorPos({0, bar});
+    if (beginArea(ui_, "in force", {size.x, top - bar}, ui_.theme.panel, {0, 0}, kStill))
+      drawModeChips(ui_, snapshot, commands);
+    endArea();
+  }
   if (!set.hide_left) area(PanelPlace::kLeft, {0, top}, {left, middle});
   area(PanelPlace::kCentre, {left, top}, {centre, middle});
   if (!hide_right) area(PanelPlace::kRight, {left + centre, top}, {right, middle});

@@ -13,7 +13,7 @@
 //   screenshot FILE.png
 //   report FILE          what is on the screen, as .html or .png
 //   trust ANSWER         sandbox, trust or refuse
-//   export FILE [FORM] [PRECISION] [untuned] [prepared]
+//   export FILE [FORM] [PRECISION] [untuned] [prepared] [replace]
 //   tune GOAL KEY=VALUE… calibrate, quantize, search or kernels; data, preprocess, metric, recipe, save, method,
 //                        samples, drop, sqnr, budget, restart
 //   flags WORDS          flags of `ipex-studio run` for the open model, which is optimized with them

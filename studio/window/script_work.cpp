@@ -71,8 +71,10 @@ Command exportStep(const std::string& rest, int line) {
       command.tuned = false;
     else if (words[w] == "prepared")
       command.prepared = true;
+    else if (words[w] == "replace")
+      command.replace = true;
     else
-      unknown(line, words[w], "compiled, portable, fp32, bf16, int8, untuned or prepared");
+      unknown(line, words[w], "compiled, portable, fp32, bf16, int8, untuned, prepared or replace");
   }
   return command;
 }
@@ -112,7 +114,7 @@ Command loadStep(const std::string& rest, int line, const StudioSnapshot& snapsh
 
 std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::string& key, const std::string& value,
                                     bool* good) {
-  constexpr const char* kExports[] = {"none", "writing", "verifying", "done", "failed"};
+  constexpr const char* kExports[] = {"none", "writing", "verifying", "done", "failed", "asked"};
   if (key == "export") return kExports[static_cast<std::size_t>(snapshot.work.exported.state)];
   if (key == "recipe") {
     *good = snapshot.work.tuning.recipe.find(value) != std::string::npos;

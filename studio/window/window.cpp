@@ -8,13 +8,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/replace_file.h"
 #include "studio/snapshot/snapshot_report.h"
 #include "studio/ui/screenshot.h"
 #include "studio/window/app.h"
@@ -234,7 +234,7 @@ class OffscreenRunner {
   FrameStatistics statistics() const { return watchdog_.statistics(); }
   std::string png() const { return encodePng(options_.width, options_.height, target_.pixels()); }
   Picture picture() const { return {options_.width, options_.height, target_.pixels()}; }
-  void save(const std::string& path) const { writePng(path, options_.width, options_.height, target_.pixels()); }
+  void save(const std::string& path) const { writeFileAtomically(path, png()); }
 
  private:
   static constexpr double kWait_s = 0.05;
@@ -262,12 +262,8 @@ void takeScreenshot(const WindowOptions& options, App& app, SnapshotSource& sour
   if (!options.screenshot_path.empty()) runner.save(options.screenshot_path);
   if (options.report_path.empty()) return;
   const ReportCommand report = app.reportOf(runner.shown(), options.report_path);
-  std::ofstream file(options.report_path, std::ios::binary | std::ios::trunc);
-  file << screenReportHtml(runner.shown(), {report.table, report.selected, runner.png()});
-  if (!file.flush()) {
-    throw Error(ExitCode::kFailure, "The report could not be written to '" + options.report_path +
-                                        "'; choose a folder that can be written.");
-  }
+  writeFileAtomically(options.report_path,
+                      screenReportHtml(runner.shown(), {report.table, report.selected, runner.png()}));
 }
 
 void runScript(const WindowOptions& options, App& app, SnapshotSource& source) {
@@ -290,6 +286,7 @@ void runScript(const WindowOptions& options, App& app, SnapshotSource& source) {
                               [&](const std::string& path) { runner.save(path); },
                               [&](const std::string& path) {
                                 ReportCommand report = app.reportOf(runner.shown(), path);
+                                report.made_up = false;
                                 report.picture = std::make_shared<const Picture>(runner.picture());
                                 disturbed = true;
                                 source.post(std::move(report));

@@ -150,7 +150,7 @@ class Bench:
             more += ["--data", files["recording"]] if scenario.precision == "int8" else []
         precedence = ["chrt", "-f", "1"] if self.arguments.precedence else []
         report = json.loads(self.command(
-            [*precedence, self.arguments.program, "run", files["torchscript"], "-o", out, "--json", "--threads",
+            [*precedence, self.arguments.program, "run", files["torchscript"], "-o", out, "--force", "--json", "--threads",
              str(scenario.threads), *more, *self.flags(scenario), *self.arguments.studio_flags], "ipex-studio run"))
         files[kind] = out
         return report

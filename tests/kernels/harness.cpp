@@ -7,6 +7,7 @@
 #include <random>
 
 #include "core/base/error.h"
+#include "core/op/prepare.h"
 #include "core/op/shape_inference.h"
 #include "kernels/common/bf16.h"
 #include "kernels/common/f16.h"
@@ -250,12 +251,9 @@ Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, 
   WeightCache cache;
   std::vector<std::unique_ptr<GuardedBytes>> constants;
   const PrepareArgs args = makeArgs(test, problem, conditions, &cache, &constants);
-  const Verdict verdict = kernel.supports(args);
-  std::unique_ptr<PreparedOp> op;
-  if (verdict.ok) op = kernel.prepare(args, &outcome.reason);
+  const std::shared_ptr<const PreparedOp> op = prepareBy(kernel, args, &outcome.reason);
   if (!op) {
     outcome.declined = true;
-    if (!verdict.ok) outcome.reason = verdict.reason;
     if (outcome.reason.empty()) outcome.problem = "declined without a reason";
     return outcome;
   }
@@ -309,7 +307,9 @@ Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, 
     double largest = 0, error = 0;
     for (std::size_t i = 0; i < result.size(); ++i) {
       largest = std::max(largest, std::fabs(problem.expected[d][i]));
-      const double difference = std::fabs(result[i] - problem.expected[d][i]);
+      const bool equal =
+          result[i] == problem.expected[d][i] || (std::isnan(result[i]) && std::isnan(problem.expected[d][i]));
+      const double difference = equal ? 0 : std::fabs(result[i] - problem.expected[d][i]);
       error = std::isnan(difference) ? HUGE_VAL : std::max(error, difference);
     }
     // Errors of bytes are measured against their range.

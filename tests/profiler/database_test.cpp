@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -105,7 +106,7 @@ TEST_F(DatabaseTest, ViewsAgreeWithStatistics) {
   for (const StepTime& time : job.runs[1].step_times) steps += median(time.elapsed_ns);
   EXPECT_EQ(reader.integer("SELECT steps_p50_ns FROM run_unattributed WHERE run_id = 4"), steps);
   EXPECT_EQ(reader.integer("SELECT unattributed_ns FROM run_unattributed WHERE run_id = 4"),
-            median(job.runs[1].latency_ns) - steps);
+            std::max<std::int64_t>(0, median(job.runs[1].latency_ns) - steps));
   EXPECT_EQ(reader.integer("SELECT p50_ns FROM step_stat WHERE run_id = 4 AND step = 3"),
             median(job.runs[1].step_times[3].elapsed_ns));
   EXPECT_EQ(reader.integer("SELECT round(1000 * speedup_p50) FROM job_speedup WHERE job_id = 2"),
@@ -118,6 +119,24 @@ TEST_F(DatabaseTest, ViewsAgreeWithStatistics) {
   EXPECT_EQ(reader.integer("SELECT count(*) FROM run_turn WHERE run_id = 4 AND turn = 10"), 1);
   EXPECT_EQ(reader.integer("SELECT elapsed_ns FROM run_sample WHERE run_id = 4 AND iteration = 7"),
             job.runs[1].latency_ns[7]);
+}
+
+TEST_F(DatabaseTest, SharesOfStepsNeverExceedTheWhole) {
+  JobRecord job = smallJob();
+  for (StepTime& time : job.runs[1].step_times) {
+    for (std::int64_t& ns : time.elapsed_ns) ns *= 5;
+  }
+  create().record(job);
+  EXPECT_EQ(query("SELECT round(1000 * sum(share)) FROM step_stat WHERE run_id = 2"), 1000);
+  EXPECT_EQ(query("SELECT unattributed_ns FROM run_unattributed WHERE run_id = 2"), 0);
+}
+
+TEST_F(DatabaseTest, NoiseIsRecordedWithItsLevel) {
+  JobRecord job = smallJob();
+  job.runs[1].noise.others = 1.5;
+  create().record(job);
+  EXPECT_EQ(query("SELECT count(*) FROM run WHERE noise = 'quiet'"), 1);
+  EXPECT_EQ(query("SELECT count(*) FROM run WHERE noise = 'busy' AND others = 1.5"), 1);
 }
 
 TEST_F(DatabaseTest, InstancesOfAStepShareOneStatistic) {

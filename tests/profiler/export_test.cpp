@@ -60,6 +60,29 @@ TEST(Summary, SharesAndUnattributedAddUpToTheRun) {
   EXPECT_EQ(digest.steps.back().kernel, "interpreter");
 }
 
+// Profiling or noise can make all steps together longer than a run.
+TEST(Summary, StepsOfSlowerRunsAreScaledToTheRun) {
+  RunRecord run;
+  run.latency_ns = {1000, 1000, 1000};
+  run.steps.resize(2);
+  run.steps[1].index = 1;
+  run.steps[0].flops = run.steps[1].flops = 6000;
+  run.step_times.resize(2);
+  run.step_times[0].elapsed_ns = {3000};
+  run.step_times[1].step = 1;
+  run.step_times[1].elapsed_ns = {1000};
+  const RunDigest digest = digestOf(run);
+  EXPECT_NEAR(digest.step_scale, 0.25, 1e-9);
+  EXPECT_EQ(digest.steps[0].p50_ns, 750);
+  EXPECT_NEAR(digest.steps[0].share, 0.75, 1e-9);
+  EXPECT_NEAR(digest.steps[1].share, 0.25, 1e-9);
+  EXPECT_NEAR(digest.steps[0].gflops_per_s, 8, 1e-9);
+  EXPECT_EQ(digest.steps_p50_ns, 1000);
+  EXPECT_EQ(digest.unattributed_ns, 0);
+  EXPECT_EQ(stepScaleText(digest.step_scale), "the runs in which steps were timed took 4 times as long; scaled");
+  EXPECT_EQ(stepScaleText(1), "");
+}
+
 TEST(Summary, InstancesOfAStepAreOneRow) {
   RunRecord run;
   run.latency_ns = {100};

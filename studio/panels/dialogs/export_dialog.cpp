@@ -58,7 +58,12 @@ void ExportDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
   ImGui::Dummy({1, ui_.px(4)});
   const std::string first = remeasured(snapshot);
   if (!first.empty()) paragraph(ui_.theme.dim, first);
-  drawResult(snapshot);
+  const ExportResult& result = snapshot.work.exported;
+  if (result.state == ExportResult::State::kAsked && result.path == path_.data()) {
+    drawQuestion(result, commands);
+  } else {
+    drawResult(snapshot);
+  }
   ImGui::Dummy({1, ui_.px(6)});
   const bool working = snapshot.status.state == JobState::kWorking;
   if (confirmButton(ui_, "write", "Export and verify", path_[0] != 0 && !working)) commands.post(command());
@@ -123,10 +128,23 @@ void ExportDialog::drawPrecision(const StudioSnapshot& snapshot) {
                                            : ""));
 }
 
+void ExportDialog::drawQuestion(const ExportResult& result, Commands& commands) const {
+  ImGui::Dummy({1, ui_.px(4)});
+  hairline(ui_);
+  ImGui::Dummy({1, ui_.px(4)});
+  label(ui_.theme.warning, "This file exists already. Replace it?", ui_.fonts.strong);
+  fittedLabel(ui_, ui_.theme.dim, displayText(result.path, 500), ImGui::GetContentRegionAvail().x, ui_.fonts.mono);
+  ImGui::Dummy({1, ui_.px(2)});
+  if (!button(ui_, "replace", "Replace it", ButtonLook::kPlain)) return;
+  ExportCommand again = command();
+  again.replace = true;
+  commands.post(again);
+}
+
 void ExportDialog::drawResult(const StudioSnapshot& snapshot) const {
   const ExportResult& result = snapshot.work.exported;
   using State = ExportResult::State;
-  if (result.state == State::kNone) return;
+  if (result.state == State::kNone || result.state == State::kAsked) return;
   ImGui::Dummy({1, ui_.px(4)});
   hairline(ui_);
   ImGui::Dummy({1, ui_.px(4)});

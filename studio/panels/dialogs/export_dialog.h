@@ -23,6 +23,8 @@ class ExportDialog {
   void drawForm(const StudioSnapshot& snapshot);
   void drawPrecision(const StudioSnapshot& snapshot);
   void drawResult(const StudioSnapshot& snapshot) const;
+  // Asks whether the file that exists already may be replaced.
+  void drawQuestion(const ExportResult& result, Commands& commands) const;
   std::string remeasured(const StudioSnapshot& snapshot) const;
   ExportCommand command() const;
 

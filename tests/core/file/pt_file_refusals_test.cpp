@@ -46,7 +46,8 @@ class PtFileOnDisk : public ::testing::Test {
     return "accepted";
   }
   std::string hint(const std::string& path) const {
-    return "export it with torch.jit.save(torch.jit.script(model), '" + path + "').";
+    return "export it with torch.jit.save(torch.jit.script(model), '" + path.substr(0, path.rfind('.')) +
+           ".torchscript.pt').";
   }
   std::string folder_;
 };
@@ -91,7 +92,8 @@ TEST_F(PtFileOnDisk, NamesOnnx) {
   EXPECT_EQ(refusal(path),
             "'" + path +
                 "' is an ONNX model, not a TorchScript model; export the PyTorch model it came from with "
-                "torch.jit.save(torch.jit.script(model), 'model.pt').");
+                "torch.jit.save(torch.jit.script(model), '" +
+                folder_ + "/net.torchscript.pt').");
 }
 
 TEST_F(PtFileOnDisk, NamesWhatADownloadOrCheckOutLeft) {

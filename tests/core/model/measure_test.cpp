@@ -77,5 +77,36 @@ TEST(Recording, SamplesBelongToStepsAndFitIntoTheRun) {
   EXPECT_LE(run.coverage.time, 1.0);
 }
 
+// A node whose blocks or calls hold regions has only the time that these leave.
+TEST(Recording, BranchesAreNotCountedWithWhatRanInside) {
+  const Inputs inputs{at::randn({1, 16, 28, 28}), true};
+  auto result = optimized(scriptModule(R"(
+def forward(self, x, deep: bool):
+    if deep:
+        y = torch.relu(torch.conv2d(x, self.a, None, [1, 1], [1, 1]))
+        x = torch.sigmoid(torch.conv2d(y, self.a, None, [1, 1], [1, 1])) + x
+    else:
+        x = torch.tanh(torch.conv2d(x, self.a, None, [1, 1], [1, 1]))
+    return torch.conv2d(x, self.a)
+)",
+                                       {{"a", weight({16, 16, 3, 3})}}),
+                          inputs);
+  RunRecord run;
+  const auto begin = std::chrono::steady_clock::now();
+  profileSteps(result.module, inputs, 5, result.origins, run);
+  const auto whole_ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+  std::int64_t inside_ns = 0;
+  const StepTime* branch = nullptr;
+  for (const StepTime& time : run.step_times) {
+    for (const std::int64_t elapsed : time.elapsed_ns) inside_ns += elapsed;
+    if (time.kind == "prim::If") branch = &time;
+  }
+  EXPECT_LE(inside_ns, whole_ns);
+  ASSERT_NE(branch, nullptr);
+  ASSERT_EQ(branch->whole_ns.size(), 5U);
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_LT(2 * branch->elapsed_ns[i], branch->whole_ns[i]);
+}
+
 }  // namespace
 }  // namespace ipex_studio

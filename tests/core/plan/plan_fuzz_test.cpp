@@ -68,8 +68,22 @@ std::unique_ptr<char[]> randomBytes(const TensorDesc& desc, Random& random) {
   return bytes;
 }
 
+// Sets one size of the inputs that are tensors to 0, or the first of each.
+void emptyOne(std::vector<TensorDesc>* inputs, Random& random) {
+  const bool all = random.chance(50);
+  const std::size_t chosen = random.index(inputs->size());
+  for (std::size_t i = 0; i < inputs->size(); ++i) {
+    TensorDesc& input = (*inputs)[i];
+    if (input.absent() || input.dims.rank == 0 || (!all && i != chosen)) continue;
+    Dims dims = input.dims;
+    dims[all ? 0 : static_cast<int>(random.index(static_cast<std::size_t>(dims.rank)))] = 0;
+    input = contiguousDesc(input.dtype, dims);
+  }
+}
+
 // Returns 0 if refused when read, 1 if refused when compiled, 2 if run.
-int tryPlan(const std::string& text, const RandomPlan& original, const KernelList& kernels, Random& random) {
+int tryPlan(const std::string& text, const RandomPlan& original, const KernelList& kernels, Random& random,
+            bool empty = false) {
   PlanSpec spec;
   try {
     spec = planSpecFromText(text);
@@ -85,6 +99,7 @@ int tryPlan(const std::string& text, const RandomPlan& original, const KernelLis
     request.tensor_inputs.push_back(spec.inputs[i].is_int ? TensorDesc() : contiguousDesc(spec.inputs[i].dtype, dims));
     request.int_inputs.push_back(spec.inputs[i].is_int ? random.between(-2, 5) : 0);
   }
+  if (empty) emptyOne(&request.tensor_inputs, random);
   for (const TensorDesc& constant : spec.constants) {
     if (constant.bytes() > (1u << 20)) return 0;
     memory.push_back(randomBytes(constant, random));
@@ -130,6 +145,21 @@ TEST(PlanFuzz, DamagedPlansRunInTheirMemoryOrAreRefused) {
   EXPECT_GT(outcomes[0], count / 20);
   EXPECT_GT(outcomes[1], count / 20);
   EXPECT_GT(outcomes[2], count / 20);
+}
+
+TEST(PlanFuzz, EmptyInputsRunOrAreRefused) {
+  const auto kernels = makeKernelList();
+  Random random(11);
+  int outcomes[3] = {};
+  const int count = 600 * testing::campaignFactor();
+  for (int i = 0; i < count; ++i) {
+    const RandomPlan original = testing::makeRandomPlan(static_cast<std::uint64_t>(i), 2 + i % 7);
+    const std::string text = planSpecToText(original.spec);
+    SCOPED_TRACE(text);
+    ++outcomes[tryPlan(text, original, *kernels, random, true)];
+  }
+  EXPECT_EQ(outcomes[0], 0);
+  EXPECT_GT(outcomes[2], count / 3);
 }
 
 // Operations that random plans do not have, with operands that do not fit or are impossible.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -62,6 +63,48 @@ void expectRunSchema(const json& result) {
   EXPECT_GT(result["speedup_p50"].get<double>(), 0);
   ASSERT_EQ(result["speedup_ci95"].size(), 2u);
   EXPECT_LE(result["speedup_ci95"][0], result["speedup_ci95"][1]);
+}
+
+// Keeps every CPU busy while it lives.
+class Load {
+ public:
+  Load() {
+    for (unsigned cpu = 0; cpu < std::max(1U, std::thread::hardware_concurrency()); ++cpu)
+      threads_.emplace_back([this] {
+        while (!ends_) {
+        }
+      });
+  }
+  ~Load() {
+    ends_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  std::atomic<bool> ends_{false};
+  std::vector<std::thread> threads_;
+};
+
+TEST(Run, SaysThatTheMachineWasBusy) {
+  const Sandpit pit;
+  const std::vector<std::string> command{"run", modelFile("small.pt"), "--threads", "1",      "--warmup",
+                                         "0.1", "--duration",          "1",         "--tune", "off"};
+  std::vector<std::string> as_json = command;
+  as_json.emplace_back("--json");
+  const Load load;
+  const Outcome run = pit.run(as_json);
+  ASSERT_EQ(run.code, 0) << run.err;
+  const json result = json::parse(run.out);
+  EXPECT_EQ(result["noise"]["level"], "busy") << result["noise"];
+  EXPECT_THAT(result["noise"]["text"].get<std::string>(), HasSubstr("measure again when quiet"));
+  EXPECT_EQ(result["runs"].size(), 2U);
+  EXPECT_TRUE(result["runs"][0].contains("noise"));
+  const std::string path = pit.path("data/ipex-studio/profile.db");
+  const Outcome compared = pit.run({"compare", path, "1", "2"});
+  EXPECT_THAT(compared.out, HasSubstr("● busy: ")) << compared.err;
+  ASSERT_EQ(pit.run({"report", path, "-o", pit.path("page.html")}).code, 0);
+  EXPECT_THAT(readText(pit.path("page.html")), HasSubstr("● busy: "));
+  EXPECT_THAT(pit.run(command).out, HasSubstr("● busy: "));
 }
 
 TEST(Run, PrintsRecordsAndExports) {
@@ -163,7 +206,7 @@ TEST(Run, ExportsFitATarget) {
   const auto run = [&](const std::vector<std::string>& only, const char* form) {
     std::ofstream(list) << "# a target\n" << fmt::format("{}\n", fmt::join(only, "\n"));
     return pit.run({"run", model, "--threads", "1", "--iterations", "2", "--warmup", "0", "--tune", "off", "--form",
-                    form, "-o", out, "--only-ops", list});
+                    form, "--force", "-o", out, "--only-ops", list});
   };
   const auto outside = [&](const std::string& file) {
     const Outcome inspected = pit.run({"inspect", file, "--json", "--only-ops", list});
@@ -186,7 +229,7 @@ TEST(Run, ExportsFitATarget) {
 
   // All that the plain portable form has, but for convolutions under their general name.
   const Outcome plain = pit.run({"run", model, "--threads", "1", "--iterations", "2", "--warmup", "0", "--tune", "off",
-                                 "--form", "portable", "-o", out});
+                                 "--form", "portable", "--force", "-o", out});
   ASSERT_EQ(plain.code, 0) << plain.err;
   std::vector<std::string> only = {"aten::conv2d"};
   const json report = json::parse(pit.run({"inspect", out, "--json"}).out);

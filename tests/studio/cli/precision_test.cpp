@@ -143,8 +143,9 @@ TEST_F(PrecisionTest, TuneChoosesNothingThatCannotBeExported) {
 
 TEST_F(PrecisionTest, AKilledCalibrationGoesOnToTheSameRecipe) {
   const std::string set = data(20000), recipe = pit_.path("recipe.json"), state = recipe + ".interrupted";
-  const std::vector<std::string> command{"calibrate", modelFile("small.pt"), "--data", set,  "--threads",
-                                         "1",         "--samples",           "20000",  "-o", recipe};
+  const std::vector<std::string> command{"calibrate", modelFile("small.pt"), "--data", set,       "--threads",
+                                         "1",         "--samples",           "20000",  "--force", "-o",
+                                         recipe};
   const pid_t pid = pit_.start(command);
   for (int i = 0; i < 3000 && !fs::exists(state) && !fs::exists(recipe); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "studio/flags/command_line.h"
+#include "studio/flags/flags_in_force.h"
 #include "studio/flags/job_request.h"
 
 namespace ipex_studio {
@@ -82,6 +83,34 @@ TEST(Flags, CommandsTakeTheirSets) {
   EXPECT_THROW(parsed("run m.pt --hint latency --threads 2"), CLI::ExcludesError);
   EXPECT_EQ(parsed("tune m.pt -o x --data d --precision auto").optimize.precision, Precision::kFp32);
   EXPECT_EQ(parsed("verify m.pt n.pt --precision bf16").optimize.precision, Precision::kBf16);
+}
+
+std::string wordsInForce(const Request& request) {
+  std::string words;
+  for (const FlagInForce& flag : flagsInForce(request)) words += (words.empty() ? "" : " ") + flag.words;
+  return words;
+}
+
+TEST(Flags, InForceAreThoseThatDifferFromTheDefaults) {
+  EXPECT_EQ(wordsInForce(parsed("run m.pt")), "");
+  EXPECT_EQ(wordsInForce(parsed("run m.pt --input x:1x2 --threads 2 --precision bf16")), "") << "these have controls";
+  const std::string words =
+      "--library a.so --library b.so --preserve a,b --instances 2 --disable p,q --tune full --no-winograd --limit 3";
+  EXPECT_EQ(wordsInForce(parsed("run m.pt " + words)), words);
+  EXPECT_EQ(wordsInForce(parsed("run m.pt --metric \"my metric.pt\"")), "--metric \"my metric.pt\"");
+}
+
+TEST(Flags, EachCanBeTakenBack) {
+  CommandLine line = parsed("run m.pt --instances 2 --disable p,q --no-winograd --seed 4 --limit 7 --tune off");
+  for (const FlagInForce& flag : flagsInForce(line)) {
+    EXPECT_TRUE(resetFlag(flag.name, &line)) << flag.name;
+    EXPECT_EQ(wordsInForce(line).find(flag.name + " "), std::string::npos) << wordsInForce(line);
+  }
+  EXPECT_EQ(wordsInForce(line), "");
+  EXPECT_EQ(line.measure.instances, 1);
+  EXPECT_TRUE(line.optimize.allow_winograd);
+  EXPECT_EQ(line.optimize.tune, TuneMode::kQuick);
+  EXPECT_FALSE(resetFlag("--nonsense", &line));
 }
 
 }  // namespace

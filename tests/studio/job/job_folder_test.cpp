@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "core/base/replace_file.h"
 #include "studio/job/session_files.h"
 #include "tests/studio/cli/program.h"
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <atomic>
 
 #include <chrono>
@@ -12,8 +13,10 @@
 #include <filesystem>
 #include <thread>
 
+#include "core/base/replace_file.h"
 #include "core/runtime/machine_facts.h"
 #include "studio/cli/commands.h"
+#include "studio/panels/mode_chips.h"
 #include "tests/goal.h"
 #include "tests/studio/cli/program.h"
 #include "tests/studio/session/quick_session.h"
@@ -95,6 +98,77 @@ TEST_F(SessionTest, OptimizesExportsAndRecords) {
   EXPECT_NO_THROW(checkModel(pit_.path("fast.pt")));
   EXPECT_EQ(Database::open(pit_.path("studio.db"), OpenMode::kReadOnly).jobs().size(), 1u);
   session.setWakeup({});
+}
+
+TEST_F(SessionTest, ExportsReplaceNoFileUnasked) {
+  using State = ExportResult::State;
+  const std::string model = pit_.path("m.pt"), link = pit_.path("link.pt"), old = pit_.path("old.pt");
+  fs::copy_file(modelFile("small.pt"), model);
+  fs::create_symlink(model, link);
+  writeFileAtomically(old, "old");
+  const std::string bytes = readText(model);
+  Session session(optionsFor(model));
+  ASSERT_EQ(settled(session)->status.state, JobState::kDone);
+  const auto exported = [&](const std::string& path, bool replace) {
+    ExportCommand command;
+    command.path = path;
+    command.replace = replace;
+    session.post(command);
+    for (int i = 0; i < 3000; ++i) {
+      const SnapshotPtr snapshot = session.latest();
+      const State state = snapshot->work.exported.state;
+      const bool over = state == State::kAsked || state == State::kDone || state == State::kFailed;
+      if (over && snapshot->work.exported.path == path && session.idle()) return state;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return State::kNone;
+  };
+  for (const bool replace : {false, true}) {
+    EXPECT_EQ(exported(model, replace), State::kFailed);
+    EXPECT_EQ(exported(link, replace), State::kFailed);
+  }
+  EXPECT_THAT(session.latest()->work.exported.problem, HasSubstr("never replaced"));
+  EXPECT_EQ(readText(model), bytes);
+  EXPECT_EQ(exported(old, false), State::kAsked);
+  EXPECT_EQ(readText(old), "old");
+  EXPECT_EQ(exported(old, true), State::kDone);
+  EXPECT_NO_THROW(checkModel(old));
+}
+
+// What the bar says is what runs: decisions and flags in force are listed, and each can be taken back.
+TEST_F(SessionTest, DecisionsAndFlagsInForceAreShownAndRemoved) {
+  SessionOptions options = optionsFor(modelFile("small.pt"));
+  options.request.optimize.disabled_passes = {"fuse-binary"};
+  Session session(std::move(options));
+  ASSERT_EQ(settled(session)->status.state, JobState::kDone);
+  const auto has = [&](const std::string& text) {
+    const auto chips = modeChips(*session.latest());
+    return std::any_of(chips.begin(), chips.end(), [&](const ModeChip& chip) { return chip.text == text; });
+  };
+  EXPECT_TRUE(has("--disable fuse-binary"));
+  OverrideCommand decide;
+  decide.next.precisions = {{"*", "bf16"}, {"kind:linear", "fp32"}};
+  session.post(decide);
+  waitUntil(session, [](const auto& snapshot) { return !snapshot.overrides.now.empty(); });
+  EXPECT_TRUE(has("all in BF16"));
+  EXPECT_TRUE(has("every linear in FP32"));
+  EXPECT_EQ(session.latest()->choices.precision, Precision::kBf16) << "the bar shows what the next run computes in";
+
+  // FP32, chosen in the bar, takes the place of the decision for the whole model.
+  session.post(OptimizeCommand{Precision::kFp32, 1, {}});
+  const SnapshotPtr again = waitUntil(
+      session, [](const auto& snapshot) { return snapshot.overrides.now.whole().empty() && rests(snapshot); });
+  EXPECT_EQ(again->choices.precision, Precision::kFp32);
+  EXPECT_EQ(again->job->runs.back().precision, "fp32");
+  EXPECT_FALSE(has("all in BF16"));
+  EXPECT_TRUE(has("every linear in FP32"));
+  for (const ModeChip& chip : modeChips(*again)) session.post(chip.remove);
+  const SnapshotPtr bare = waitUntil(session, [](const auto& snapshot) {
+    return snapshot.overrides.now.empty() && snapshot.work.flags.find("--disable") == std::string::npos;
+  });
+  EXPECT_FALSE(has("--disable fuse-binary"));
+  EXPECT_FALSE(has("every linear in FP32"));
+  EXPECT_TRUE(bare->overrides.now.empty());
 }
 
 TEST_F(SessionTest, OpensRecordedRunsWithoutAModel) {

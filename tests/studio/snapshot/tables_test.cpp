@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <time.h>
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -141,6 +142,20 @@ TEST(Timeline, SlicesLieApartAndTheRestIsUnattributed) {
   EXPECT_EQ(track.unattributed_ns(0, 10000), 1400 - 100 - 200 - 50 - 200 - 100);
   EXPECT_EQ(track.unattributed_ns(310, 330), 0);
   EXPECT_EQ(track.unattributed_ns(350, 450), 100);
+}
+
+// A branch, which contains steps, is drawn before, between and behind them.
+TEST(Timeline, WhatRanInsideStandsInItsPlace) {
+  RunRecord run;
+  run.step_times.push_back({-1, "prim::If", "prim::If", {}, 0, {100}, {300}, {1000}});
+  run.step_times.push_back({0, "", "", {}, 0, {200}, {400}, {}});
+  run.step_times.push_back({1, "", "", {}, 0, {600}, {300}, {}});
+  const auto tracks = timelineTracks(run, {0, 1, 2});
+  ASSERT_EQ(tracks.size(), 1U);
+  std::vector<std::array<std::int64_t, 3>> slices;
+  for (const TimeSlice& slice : tracks[0].slices) slices.push_back({slice.begin_ns, slice.end_ns, slice.row});
+  const std::vector<std::array<std::int64_t, 3>> expected{{100, 200, 0}, {200, 600, 1}, {600, 900, 2}, {900, 1100, 0}};
+  EXPECT_EQ(slices, expected);
 }
 
 TEST(Memory, LevelsAreTheSumOfWhatIsAlive) {
