@@ -179,6 +179,7 @@ OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options,
   try {
     rewriteModel(std::move(frozen), options, observer, cancelled, result);
     if (!options.batch_buckets.empty()) setBatchBuckets(result.module, options.batch_buckets);
+    setNewSizes(result.module, options.new_sizes, /*from_now_on=*/false);
     result.tuning = tuneRegions(result.module, options.tune, options.allow_winograd, options.tuning_record);
     // The example's sizes must not reach the interpreter's own optimizer as truths.
     torch::jit::EraseShapeInformation(result.module.get_method("forward").graph());
@@ -205,6 +206,7 @@ torch::jit::Module optimize(const torch::jit::Module& module, const Inputs& exam
   OptimizedModel optimized = optimizeModel(module, example, options, silent);
   try {
     eliminateSlowRegions(optimized, example, options, silent);
+    setNewSizes(optimized.module, options.new_sizes, /*from_now_on=*/true);
   } catch (const c10::Error& problem) {
     throw runError(problem);
   }

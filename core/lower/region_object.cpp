@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/plan/prepared_weights.h"
+#include "core/record/option_names.h"
 
 namespace ipex_studio {
 
@@ -62,6 +63,11 @@ IValue tuneRegions(const torch::jit::Module& module, TuneMode mode, bool allow_w
 
 void setBatchBuckets(const torch::jit::Module& module, const std::vector<std::int64_t>& buckets) {
   for (const IValue& region : regionObjects(module)) callMethod(region, "set_batch_buckets", {buckets});
+}
+
+void setNewSizes(const torch::jit::Module& module, NewSizesMode mode, bool from_now_on) {
+  for (const IValue& region : regionObjects(module))
+    callMethod(region, "set_new_sizes", {std::string(enumName(mode)), from_now_on});
 }
 
 void setTuningBudget(const IValue& tuning, double budget_s) {

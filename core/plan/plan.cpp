@@ -52,16 +52,18 @@ std::size_t Plan::arenaBytes() const {
   return bytes;
 }
 
-Plan::Instance::Instance(const Plan& plan) : plan_(plan), pointers_(plan.parts_.slots.size(), nullptr) {
+Plan::Instance::Instance(const Plan& plan, HostArena host_arena)
+    : plan_(plan), pointers_(plan.parts_.slots.size(), nullptr) {
   for (const PlanArena& arena : plan.parts_.arenas) {
-    Arena own{Buffer(arena.bytes, *arena.device), nullptr, arena.device, nullptr};
-    own.scratch = static_cast<char*>(own.memory.data()) + arena.scratch_offset;
+    const bool borrowed = arena.device->isHost() && host_arena == HostArena::kBorrowed;
+    Arena own{Buffer(borrowed ? 0 : arena.bytes, *arena.device), nullptr, arena.device, nullptr};
+    if (!borrowed) own.scratch = static_cast<char*>(own.memory.data()) + arena.scratch_offset;
     if (!arena.device->isHost()) own.queue = arena.device->newQueue();
     arenas_.push_back(std::move(own));
   }
   for (std::size_t p = 0; p < pointers_.size(); ++p) {
     const PlanSlot& slot = plan.parts_.slots[p];
-    if (slot.home == SlotHome::kArena) {
+    if (slot.home == SlotHome::kArena && arenas_[static_cast<std::size_t>(slot.index)].memory.bytes() > 0) {
       const Arena& arena = arenas_[static_cast<std::size_t>(slot.index)];
       pointers_[p] = static_cast<char*>(arena.memory.data()) + slot.offset;
     }
@@ -79,6 +81,17 @@ Plan::Instance::Instance(const Plan& plan) : plan_(plan), pointers_(plan.parts_.
     // Weights that are read without a prefetch range evict memory that is prefetched for a later step.
     if (std::find(op.packed.begin(), op.packed.end(), true) != op.packed.end())
       next = op.firstReads(0).bytes > 0 ? &op : nullptr;
+  }
+}
+
+void Plan::Instance::setHostArena(void* memory) {
+  char* const begin = static_cast<char*>(memory);
+  Arena& host = arenas_.front();
+  if (host.scratch == begin + plan_.parts_.arenas.front().scratch_offset) return;
+  host.scratch = begin + plan_.parts_.arenas.front().scratch_offset;
+  for (std::size_t p = 0; p < pointers_.size(); ++p) {
+    const PlanSlot& slot = plan_.parts_.slots[p];
+    if (slot.home == SlotHome::kArena && slot.index == 0) pointers_[p] = begin + slot.offset;
   }
 }
 

@@ -65,6 +65,7 @@ class Plan {
   const std::vector<StepRecord>& steps() const { return parts_.step_records; }  // same order as executed
   const std::vector<DispatchRecord>& dispatches() const { return parts_.dispatch_records; }
   std::size_t arenaBytes() const;  // of all devices, scratch memory included
+  std::size_t hostArenaBytes() const { return parts_.arenas.front().bytes; }
   // Expected time of the copies between devices in one run; 0 where all steps run on the host.
   double copyNs() const { return parts_.copy_ns; }
   // Bytes of the results that depend on constants only and were computed by compile().
@@ -73,7 +74,11 @@ class Plan {
   // One running instance: its arenas, queues, states and pointer table. Use from one thread at a time.
   class Instance {
    public:
-    explicit Instance(const Plan& plan);
+    // kBorrowed: the arena of the host is what setHostArena() says, from before the first run on.
+    enum class HostArena { kOwn, kBorrowed };
+    explicit Instance(const Plan& plan, HostArena host_arena = HostArena::kOwn);
+    // `memory`: hostArenaBytes() of it, 64-byte aligned, contents undefined. Cheap if it is that of the run before.
+    void setHostArena(void* memory);
     // Runs the plan once. `inputs`: per PlanSpec input (ignored for integers), on the device that PlanRequest says;
     // `outputs`: per output, on the host, sizes as outputs() says. 64-byte aligned where possible. Inputs and outputs
     // must not overlap. Throws Error(kFailure) when a step meets data it cannot do, such as an index outside of its

@@ -28,6 +28,14 @@ struct EnumNames<TuneMode> {
 };
 
 template <>
+struct EnumNames<NewSizesMode> {
+  static constexpr const char* kNoun = "way to meet new sizes";
+  static constexpr std::pair<NewSizesMode, const char*> kTable[] = {{NewSizesMode::kAtOnce, "at-once"},
+                                                                    {NewSizesMode::kReturning, "returning"},
+                                                                    {NewSizesMode::kBackground, "background"}};
+};
+
+template <>
 struct EnumNames<Hint> {
   static constexpr const char* kNoun = "hint";
   static constexpr std::pair<Hint, const char*> kTable[] = {

@@ -13,6 +13,10 @@ enum class ExportForm { kCompiled, kPortable };
 // Time spent measuring kernels before one is chosen: none, a few seconds, a minute.
 enum class TuneMode { kOff, kQuick, kFull };
 
+// When plans are prepared for sizes that inputs have for the first time: in that run; once it is worth it, the original
+// code running until then; or then, but on another thread.
+enum class NewSizesMode { kAtOnce, kReturning, kBackground };
+
 // Native abilities of a device that rewriting a graph depends on.
 struct Capabilities {
   bool bf16 = false;  // multiplies BF16
@@ -36,6 +40,7 @@ struct OptimizeOptions {
   // Batch sizes, ascending: a batch between two runs on the plan of the larger where that is proven right. Empty: each
   // on its own plan.
   std::vector<std::int64_t> batch_buckets;
+  NewSizesMode new_sizes = NewSizesMode::kReturning;  // for exports and optimize(); measurements prepare at once
   // "layer1.0.conv3=fp32" (a module and all in it), "kind:linear=bf16", "*=fp32": the last that fits an operation wins.
   std::vector<std::string> precision_overrides;
   std::string tuning_record;        // earlier measurements (MemoryTuningStore's text); empty: none

@@ -274,6 +274,11 @@ void describe(V& v, Request& r) {
          "where samples are proven independent. The export keeps it.")
         .between(1, 65536)
         .withCommas());
+  v(JsonField("optimize.new_sizes"), optimize.new_sizes,
+    Flag(FlagSet::kRewrite, "--new-sizes", "",
+         "What the export does at sizes it has not seen: prepare kernels at-once, prepare for returning sizes as soon "
+         "as it is worth it and run the original code until then, or do that in the background.")
+        .showingDefault());
   v(JsonField("optimize.rewrite_limit", -1, kMax), optimize.rewrite_limit,
     Flag(FlagSet::kRewrite, "--limit", "N", "Stop rewriting after N rewrites: halve N until the culprit is found.")
         .notNegative());

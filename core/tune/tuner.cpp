@@ -70,10 +70,11 @@ class Tuner {
 
   // Measures and chooses, unless the store knows the plan. `name`: planText() of the request.
   TunedPlan run(const std::string& name) {
+    const auto known = store_.find(key_, name, effort_);
+    if (!known && options_.mode == TuneMode::kOff) return {nullptr, nullptr, key_, {}};
     steps_ = tracePlan(spec_, request_);
     pairs_ = std::make_unique<PairTuner>(spec_, steps_);
-    if (const auto known = store_.find(key_, name, effort_)) return {fromEntry(*known), nullptr, key_, {*known}};
-    if (options_.mode == TuneMode::kOff) return {nullptr, nullptr, key_, {}};
+    if (known) return {fromEntry(*known), nullptr, key_, {*known}};
     findLayouts();
     measureSteps();
     auto choices = choose();
@@ -415,7 +416,9 @@ TunedPlan tunePlan(const PlanSpec& spec, const PlanRequest& request, const Kerne
   const bool may_measure = options.mode != TuneMode::kOff && constantBytes(spec) <= kMaxComparedWeightBytes;
   const SliceSearch search{may_measure, effortOf(options), static_cast<std::int64_t>(budget_s * 1e9 * kSliceShare),
                            timed.clock_ns};
-  const auto textOf = [&](const PlanRequest& asked) { return planText(spec, asked, kernels, options.allow_winograd); };
+  const auto textOf = [&](const PlanRequest& asked) {
+    return planText(spec, asked, kernels, options.allow_winograd, options.spec_digest);
+  };
   const std::string name = textOf(request);
   const MicroBatchChoice sliced = chooseMicroBatches(spec, request, kernels, store, weights, key, name, search);
   const PlanRequest part = sliced.micro_batches

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/sha256.h"
 #include "core/plan/plan.h"
 #include "core/record/options.h"
 #include "core/record/tuning_store.h"
@@ -37,6 +38,7 @@ struct TuneOptions {
   double tolerance = kTuneTolerance;
   double budget_s = 0;                                // for one plan; 0: 8 for quick, 50 for full
   std::string libraries;                              // for TuningKey
+  const Sha256* spec_digest = nullptr;                // of the spec (tuner_key.h); null: computed where it is needed
   std::function<std::int64_t()> clock_ns;             // empty: the steady clock
   std::function<void(int done, int total)> progress;  // steps; may be empty
 };

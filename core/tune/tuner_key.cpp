@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "core/base/sha256.h"
 #include "core/op/layout_text.h"
 #include "core/op/shape_rules.h"
 
@@ -53,10 +52,17 @@ std::string stepText(const PrepareArgs& args) {
   return text;
 }
 
-std::string planText(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, bool allow_winograd) {
+Sha256 specDigest(const PlanSpec& spec) {
+  const std::string text = planSpecToText(spec);
   Sha256 digest;
+  digest.update(text.data(), text.size());
+  return digest;
+}
+
+std::string planText(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, bool allow_winograd,
+                     const Sha256* begun) {
+  Sha256 digest = begun != nullptr ? *begun : specDigest(spec);
   const auto add = [&](const std::string& text) { digest.update(text.data(), text.size()); };
-  add(planSpecToText(spec));
   for (const TensorDesc& input : request.tensor_inputs)
     add(fmt::format("{} {};", operandText(input), fmt::join(input.strides.toVector(), ",")));
   add(fmt::format("{}", fmt::join(request.int_inputs, ",")));

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/base/sha256.h"
 #include "core/plan/plan.h"
 
 namespace ipex_studio {
@@ -18,7 +19,9 @@ bool isOfIntegers(const PrepareArgs& args);
 std::string stepText(const PrepareArgs& args);
 
 // The key of the choices for a whole plan: its operations and sizes, a sample of its weights, and the available
-// kernels.
-std::string planText(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, bool allow_winograd);
+// kernels. `begun`: specDigest() of the spec, which takes most of the time; null: it is computed.
+std::string planText(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, bool allow_winograd,
+                     const Sha256* begun = nullptr);
+Sha256 specDigest(const PlanSpec& spec);
 
 }  // namespace ipex_studio

@@ -7,6 +7,7 @@
 #
 #   run.sh --rivals [ARGUMENT...]   the other engines instead: see rivals.sh
 #   run.sh --startup [ARGUMENT...]    ResNet-50 from the start of a process to its first result: see startup.py
+#   run.sh --sizes MODEL SHAPE [ARGUMENT...]  sizes that an export has not seen: see sizes.py
 #   run.sh --closeness [ARGUMENT...]  ResNet-50 beside its layers alone, and what a step of a plan costs: see closeness.py
 set -euo pipefail
 
@@ -33,6 +34,10 @@ if [[ ${1:-} == --closeness ]]; then targets+=(overhead_bench); fi
 build build "Building ipex-studio (some minutes the first time)" "${targets[@]}"
 if [[ ${1:-} == --startup ]]; then
   exec "$debian_python" -B "$root/tests/bench/startup.py" "$(exported_model resnet50)" 1x3x224x224 "${@:2}"
+fi
+if [[ ${1:-} == --sizes ]]; then
+  cd "$caller_folder"
+  exec "$debian_python" -B "$root/tests/bench/sizes.py" "${@:2}"
 fi
 if [[ ${1:-} == --closeness ]]; then
   limit_program

@@ -41,6 +41,7 @@ TORCH_LIBRARY(ipex_studio, m) {
       .def(torch::init<const std::string&, std::vector<at::Tensor>>())
       .def("set_tuning", &Region::setTuning)
       .def("set_batch_buckets", &Region::setBatchBuckets)
+      .def("set_new_sizes", &Region::setNewSizes)
       .def("set_original_code", &Region::setOriginalCode)
       .def("packed", &Region::packed)
       .def("start_profile", &Region::startProfile)
@@ -52,6 +53,7 @@ TORCH_LIBRARY(ipex_studio, m) {
                     region->readTuning(std::get<3>(state));
                     region->setBatchBuckets(std::move(std::get<4>(state)));
                     region->setOriginalCode(std::get<5>(state), std::move(std::get<6>(state)));
+                    region->setNewSizes(std::get<7>(state), /*from_now_on=*/true);
                     region->setPrepared(preparedBesideOpenFiles());
                     return region;
                   });

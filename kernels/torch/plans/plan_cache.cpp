@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "core/base/clock.h"
 #include "core/plan/batch_independence.h"
 #include "core/runtime/machine_facts.h"
+#include "core/tune/tuner_key.h"
 #include "kernels/kernel_list.h"
 #include "kernels/onednn/onednn_version.h"
+#include "kernels/torch/plans/background_worker.h"
 #include "kernels/torch/plans/plan_cache_entry.h"
 
 namespace ipex_studio {
@@ -15,6 +18,14 @@ namespace {
 
 // The library keeps every primitive it ever made up to this number, plans or no plans.
 constexpr int kLibraryPrimitives = 256;
+
+// Plans that ran once hold this part of the budget.
+constexpr std::size_t kShareOfOnce = 16;
+
+// As many runs of each plan are timed, where that decides about new sizes.
+constexpr std::int32_t kTimedRuns = 3;
+
+constexpr const char kNoMemory[] = "There is not enough memory for a plan of these sizes.";
 
 std::atomic<std::size_t> budget_bytes{kDefaultPlanBudgetBytes};
 std::atomic<std::size_t> live_caches{0};
@@ -31,6 +42,25 @@ void append(PlanProfile& profile, const Plan& plan, const std::vector<std::int64
     profile.begin_ns[step].push_back(begin[step]);
     profile.elapsed_ns[step].push_back(elapsed[step]);
   }
+}
+
+// True if values lie in floats of two bytes or in integers of one somewhere.
+bool computesBelowFp32(const PlanSpec& spec) {
+  const auto isSmall = [](DType dtype) { return dtype != DType::kBool && elementBytes(dtype) < 4; };
+  for (const PlanSpec::Input& input : spec.inputs) {
+    if (!input.is_int && isSmall(input.dtype)) return true;
+  }
+  for (const TensorDesc& constant : spec.constants) {
+    if (isSmall(constant.dtype)) return true;
+  }
+  for (const PlanNode& node : spec.nodes) {
+    if (node.is_int) continue;
+    const std::string text = node.op.text();
+    for (const char* name : {"f16", "u8", "s8"}) {
+      if (text.find(name) != std::string::npos) return true;
+    }
+  }
+  return false;
 }
 
 // The first rows of a fresh row-major tensor; 0: it stays whole.
@@ -69,11 +99,12 @@ PlanCache::PlanCache(PlanSpec spec, std::vector<at::Tensor> constants)
 }
 
 PlanCache::~PlanCache() {
+  if (new_sizes_) backgroundWorker().forget(this);
   Table* table = table_;
   for (Entry* entry : table->entries) release(entry);
   delete table;
   freeRetired();
-  --live_caches;
+  if (--live_caches == 0) arenaPool().trim();
 }
 
 void PlanCache::release(Entry* entry) const {
@@ -100,6 +131,7 @@ PlanCache::Entry* PlanCache::hold(const Signature& signature) const {
     entry->users.fetch_add(1, std::memory_order_relaxed);
     const std::uint64_t now = clock_.load(std::memory_order_relaxed);
     if (entry->last_use.load(std::memory_order_relaxed) != now) entry->last_use.store(now, std::memory_order_relaxed);
+    if (!entry->came_back.load(std::memory_order_relaxed)) entry->came_back.store(true, std::memory_order_relaxed);
   }
   readers_.fetch_sub(1);
   return entry;
@@ -124,6 +156,7 @@ PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
     for (std::size_t i = 0; i < is_batch.size(); ++i)
       entry->padded_bytes += is_batch[i] ? entry->request.tensor_inputs[i].bytes() : 0;
   }
+  const std::int64_t begin = nowNs();
   WeightCache& weights = weightsOf(signature.node);
   const std::size_t packed_bytes = weights.bytes();
   choose(entry->request, weights);
@@ -134,6 +167,10 @@ PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
   plan_bytes += entry->bytes();
   entry->giveBack(entry->takeIdle());  // its arena counts before anything is dropped for it
   entry->users = 2;                    // the table and the caller
+  if (new_sizes_) {
+    new_sizes_->prepared(signature.target(), nowNs() - begin);
+    entry->came_back = new_sizes_->cameBack(signature.hash);
+  }
   entry->last_use = ++clock_;
   std::vector<Entry*> entries = table_.load()->entries;
   entries.push_back(entry.get());
@@ -145,16 +182,20 @@ PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
 
 // Sets `choices` and `micro_batches`.
 void PlanCache::choose(PlanRequest& request, WeightCache& weights) try {
-  TunedPlan known;
   if (value_hook_) return;  // micro-batches, and steps that compute several nodes, would hide values
+  if (choices_.empty() && !tuning_) return;
+  if (!spec_digest_) spec_digest_ = specDigest(spec_);
+  TunedPlan known;
   if (!choices_.empty()) {
     TuneOptions from_record;
     from_record.mode = TuneMode::kOff;
     from_record.libraries = tuningLibraries();
+    from_record.spec_digest = &*spec_digest_;
     known = tunePlan(spec_, request, processKernels(), choices_, weights, from_record);
   }
   if (known.entries.empty() && tuning_) {
-    known = tuning_->choose(spec_, request, processKernels(), weights, measured_.insert(request.target.threads).second);
+    known = tuning_->choose(spec_, request, processKernels(), weights, measured_.insert(request.target.threads).second,
+                            &*spec_digest_);
     for (const TuningEntry& entry : known.entries) choices_.put(known.key, entry);
   }
   request.choices = std::move(known.choices);
@@ -174,9 +215,25 @@ void PlanCache::dropOverBudget(std::vector<Entry*>& entries, const Entry* newest
     const std::size_t freed = std::min(own, entries.back()->bytes());
     own -= freed;
     total -= std::min(total, freed);
-    retired_entries_.push_back(entries.back());
-    entries.pop_back();
+    retire(entries, entries.size() - 1);
   }
+  if (total > budget) arenaPool().trim();
+  if (!new_sizes_) return;
+  std::size_t once = 0;
+  for (std::size_t e = 0; e < entries.size();) {
+    const bool came_back = entries[e]->came_back || entries[e] == newest;
+    once += came_back ? 0 : entries[e]->bytes();
+    if (came_back || once <= budget / kShareOfOnce) {
+      ++e;
+    } else {
+      retire(entries, e);
+    }
+  }
+}
+
+void PlanCache::retire(std::vector<Entry*>& entries, std::size_t index) {
+  retired_entries_.push_back(entries[index]);
+  entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
 void PlanCache::freeRetired() {
@@ -234,6 +291,7 @@ PlanCache::Sizes PlanCache::sizes() const {
   }
   const std::lock_guard<std::mutex> refusals_lock(refusals_mutex_);
   sizes.refused = refusals_.size();
+  sizes.preparing = new_sizes_ ? new_sizes_->preparingBeside() : 0;
   return sizes;
 }
 
@@ -262,41 +320,82 @@ void PlanCache::rememberRefusal(const Signature& signature, const std::string& w
   any_refused_.store(true, std::memory_order_release);
 }
 
-PlanCache::Entry* PlanCache::findOrCompile(Signature& signature, std::string* why) {
+PlanCache::Entry* PlanCache::findOrCompile(Signature& signature, NoRun* no_run, bool may_postpone) {
   const bool bucketed = !buckets_.empty() && !value_hook_;
   Entry* entry = bucketed ? nullptr : hold(signature);
   if (entry != nullptr) return entry;
   if (const auto refusal = refusalOf(signature)) {
-    *why = *refusal;
+    no_run->why = *refusal;
     return nullptr;
   }
   try {
     if (bucketed) entry = holdBucket(signature);
     if (entry == nullptr) entry = hold(signature);
-    return entry != nullptr ? entry : compile(signature);
+    if (entry != nullptr) return entry;
+    no_run->postponed = may_postpone && isTypedFor(signature.tensors) && postpones(signature);
+    return no_run->postponed ? nullptr : compile(signature);
   } catch (const std::bad_alloc&) {
-    *why = "There is not enough memory for a plan of these sizes.";  // there may be later
+    no_run->why = kNoMemory;  // there may be later
   } catch (const std::exception& problem) {
     if (!isTypedFor(signature.tensors)) throw;
-    *why = problem.what();
+    no_run->why = problem.what();
     signature.unpad();
-    rememberRefusal(signature, *why);
+    rememberRefusal(signature, no_run->why);
   }
   return nullptr;
 }
 
+void PlanCache::setNewSizes(NewSizesMode mode) {
+  const bool at_once = mode == NewSizesMode::kAtOnce || computesBelowFp32(spec_);
+  new_sizes_ = at_once ? nullptr : std::make_unique<NewSizes>(mode);
+}
+
+void PlanCache::ranOtherwise(c10::ArrayRef<const at::Tensor*> tensors, std::int64_t elapsed_ns) {
+  if (!new_sizes_) return;
+  new_sizes_->ranOriginalCode({omp_get_max_threads(), memoryNode()}, Signature::workOf(tensors), elapsed_ns);
+}
+
+// Profiles and hooks are there to see plans.
+bool PlanCache::postpones(const Signature& signature) {
+  if (!new_sizes_ || profile_ || value_hook_) return false;
+  const NewSizes::Answer answer = new_sizes_->ask(signature.target(), signature.hash, signature.work());
+  if (answer == NewSizes::Answer::kPrepareBeside) compileBeside(signature);
+  return answer != NewSizes::Answer::kPrepare;
+}
+
+// On tensors of the same sizes, whose values nobody reads.
+void PlanCache::compileBeside(const Signature& signature) {
+  std::vector<at::Tensor> tensors;
+  for (const at::Tensor* tensor : signature.tensors)
+    tensors.push_back(at::empty_strided(tensor->sizes(), tensor->strides(), tensor->options()));
+  const auto work = [this, tensors = std::move(tensors), ints = signature.ints.vec(), threads = signature.threads,
+                     node = signature.node, size = signature.hash] {
+    omp_set_num_threads(threads);
+    setMemoryNode(node);
+    std::vector<const at::Tensor*> pointers;
+    for (const at::Tensor& tensor : tensors) pointers.push_back(&tensor);
+    Signature same(*this, pointers, ints);
+    NoRun refused;
+    if (Entry* entry = findOrCompile(same, &refused, false)) release(entry);
+    new_sizes_->preparedBeside(size);
+  };
+  if (!backgroundWorker().add(this, work)) new_sizes_->preparedBeside(signature.hash);
+}
+
 void PlanCache::run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef ints, at::Tensor* results) {
-  std::string why;
-  if (!tryRun(tensors, ints, results, &why)) throw Error(ExitCode::kFailure, why);
+  NoRun no_run;
+  if (!tryRun(tensors, ints, results, &no_run)) throw Error(ExitCode::kFailure, no_run.why);
 }
 
 bool PlanCache::tryRun(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef ints, at::Tensor* results,
-                       std::string* why) {
+                       NoRun* no_run, bool may_postpone) try {
   at::internal::lazy_init_num_threads();
   Signature signature(*this, tensors, ints);
-  Entry* entry = findOrCompile(signature, why);
+  Entry* entry = findOrCompile(signature, no_run, may_postpone);
   if (entry == nullptr) return false;
   Lease lease(*this, entry);
+  const bool timed = new_sizes_ && entry->timed_runs.load(std::memory_order_relaxed) < kTimedRuns;
+  const std::int64_t begin = timed ? nowNs() : 0;
   Running& running = lease.running();
   const bool pads = signature.padded_inputs != 0 && signature.samples() < signature.padded;
   std::size_t next_tensor = 0;
@@ -321,8 +420,15 @@ bool PlanCache::tryRun(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef
     running.instance.runObserved(running.inputs.data(), running.outputs.data(), value_hook_);
   } else {
     running.instance.run(running.inputs.data(), running.outputs.data());
+    if (timed) {
+      entry->timed_runs.fetch_add(1, std::memory_order_relaxed);
+      new_sizes_->ranPlan(signature.target(), signature.work(), nowNs() - begin);
+    }
   }
   return true;
+} catch (const std::bad_alloc&) {
+  no_run->why = kNoMemory;
+  return false;
 }
 
 }  // namespace ipex_studio

@@ -19,9 +19,11 @@
 
 #include <torch/script.h>
 
+#include "core/base/sha256.h"
 #include "core/plan/plan.h"
 #include "core/plan/prepared_weights.h"
 #include "core/record/records_json.h"
+#include "kernels/torch/plans/new_sizes.h"
 #include "kernels/torch/plans/tuning.h"
 
 namespace ipex_studio {
@@ -37,9 +39,9 @@ struct PlanProfile {
   std::vector<std::vector<std::int64_t>> elapsed_ns;  // per step, per run
 };
 
-// Arenas and prepared operations of all plan caches of the process together. Once they hold more, each cache drops the
-// signatures it has not used for the longest time until it is back to its even share. Packed weights are not counted:
-// their number does not depend on the signatures.
+// Arenas (arena_pool.h) and prepared operations of all plan caches of the process together. Once they hold more, each
+// cache drops the signatures it has not used for the longest time until it is back to its even share. Packed weights
+// are not counted: their number does not depend on the signatures.
 constexpr std::size_t kDefaultPlanBudgetBytes = std::size_t{256} << 20;
 void setPlanBudget(std::size_t bytes);
 
@@ -57,11 +59,21 @@ class PlanCache {
   // fresh row-major tensors.
   // Throws Error(kFailure) where no plan can take the inputs, and where a step refuses their values.
   void run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef ints, at::Tensor* results);
-  // The same, but returns false, with the reason as a sentence, where no plan can take inputs of these sizes. Sizes
-  // that were refused are remembered, the last kMaxRefusals of them: nothing is compiled for them again. Inputs of
-  // other types or ranks than the spec has still throw.
+  // The same, but returns false where no plan can take inputs of these sizes, or, if it may postpone, where none is
+  // worth preparing yet. Sizes that were refused are remembered, the last kMaxRefusals of them: nothing is compiled for
+  // them again. Inputs of other types or ranks than the spec has still throw.
+  struct NoRun {
+    bool postponed = false;
+    std::string why;  // a sentence, if not postponed
+  };
   static constexpr std::size_t kMaxRefusals = 256;
-  bool tryRun(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef ints, at::Tensor* results, std::string* why);
+  bool tryRun(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef ints, at::Tensor* results, NoRun* no_run,
+              bool may_postpone = false);
+  // To be told after a postponed run, how long its results took.
+  void ranOtherwise(c10::ArrayRef<const at::Tensor*> tensors, std::int64_t elapsed_ns);
+  // Sets when runs that may be postponed are (new_sizes.h). Then plans that ran once make room for those of sizes that
+  // came back. Not while runs are under way.
+  void setNewSizes(NewSizesMode mode);
   // True if the tensors have the types and ranks that the spec was made for.
   bool isTypedFor(c10::ArrayRef<const at::Tensor*> tensors) const;
 
@@ -102,8 +114,9 @@ class PlanCache {
   struct Sizes {
     std::size_t plans = 0;      // signatures kept
     std::size_t instances = 0;  // arenas of them, idle or running
-    std::size_t bytes = 0;      // what the budget counts
+    std::size_t bytes = 0;      // what the budget counts, shared arenas aside
     std::size_t refused = 0;    // signatures known to have no plan
+    std::size_t preparing = 0;  // signatures that plans are prepared for in the background
   };
   Sizes sizes() const;
 
@@ -115,9 +128,11 @@ class PlanCache {
   struct Signature;
 
   Entry* find(const Signature& signature) const;
-  Entry* hold(const Signature& signature) const;                 // null: not compiled yet
-  Entry* compile(const Signature& signature);                    // held
-  Entry* findOrCompile(Signature& signature, std::string* why);  // held; null: refused
+  Entry* hold(const Signature& signature) const;                                 // null: not compiled yet
+  Entry* compile(const Signature& signature);                                    // held
+  Entry* findOrCompile(Signature& signature, NoRun* no_run, bool may_postpone);  // held; null: refused or postponed
+  bool postpones(const Signature& signature);
+  void compileBeside(const Signature& signature);
   std::optional<std::string> refusalOf(const Signature& signature) const;
   void rememberRefusal(const Signature& signature, const std::string& why);
   Entry* compileLocked(const Signature& signature);
@@ -126,6 +141,7 @@ class PlanCache {
   Entry* proveBucket(Signature& signature, std::int64_t bucket);
   std::vector<bool> batchInputs(const Signature& signature) const;
   void dropOverBudget(std::vector<Entry*>& entries, const Entry* newest);
+  void retire(std::vector<Entry*>& entries, std::size_t index);
   void freeRetired();
   void release(Entry* entry) const;
   PlanRequest makeRequest(const Signature& signature) const;
@@ -145,7 +161,9 @@ class PlanCache {
   ValueHook value_hook_;
   c10::intrusive_ptr<Tuning> tuning_;  // null: only what choices_ holds
   MemoryTuningStore choices_;
-  std::set<std::int32_t> measured_;  // numbers of threads; guarded by mutex_
+  std::unique_ptr<NewSizes> new_sizes_;  // null: at once
+  std::optional<Sha256> spec_digest_;    // guarded by mutex_
+  std::set<std::int32_t> measured_;      // numbers of threads; guarded by mutex_
 
   // Reasons by Signature::key(), guarded by refusals_mutex_; runs with a plan do not look at them.
   mutable std::mutex refusals_mutex_;

@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/runtime/cpu_sets.h"
 #include "core/torch/tensor_bridge.h"
+#include "kernels/torch/plans/arena_pool.h"
 #include "kernels/torch/plans/lookup.h"
 #include "kernels/torch/plans/plan_cache.h"
 
@@ -20,6 +21,9 @@ namespace ipex_studio {
 
 // Memory of a prepared step beside the arena: descriptors, argument tables, generated code. Measured: 10 to 40 KB.
 constexpr std::size_t kBytesPerStep = 24 << 10;
+
+// Smaller arenas stay with their plans: they cost little memory, and sharing costs tens of ns.
+constexpr std::size_t kSharedArenaBytes = 64 << 10;
 
 inline std::atomic<std::size_t> plan_bytes{0};  // of all caches
 
@@ -74,6 +78,14 @@ struct PlanCache::Signature {
     }
     return numbers;
   }
+  // The amount of work, as far as inputs tell.
+  double work() const { return workOf(tensors); }
+  static double workOf(c10::ArrayRef<const at::Tensor*> tensors) {
+    double elements = 0;
+    for (const at::Tensor* tensor : tensors) elements += static_cast<double>(tensor->numel());
+    return elements;
+  }
+  NewSizes::Target target() const { return {threads, node}; }
   bool isPadded(std::size_t tensor) const { return padded_inputs != 0 && (padded_inputs >> tensor & 1) != 0; }
 
   bool matches(const PlanSpec& spec, const Entry& entry) const;
@@ -117,8 +129,8 @@ struct PlanCache::Signature {
 // --- what is kept ----------------------------------------------------------------------------------------------------
 
 struct PlanCache::Running {
-  explicit Running(const Plan& plan, std::size_t input_count)
-      : instance(plan), inputs(input_count, nullptr), outputs(plan.outputs().size(), nullptr) {}
+  explicit Running(const Plan& plan, std::size_t input_count, Plan::Instance::HostArena arena)
+      : instance(plan, arena), inputs(input_count, nullptr), outputs(plan.outputs().size(), nullptr) {}
   Plan::Instance instance;
 
   // Copies the rows of `tensor` into memory of `desc`, which holds more. The other rows are filled with valid numbers,
@@ -154,7 +166,11 @@ struct PlanCache::Entry {
     plan_bytes -= bytes();
   }
 
-  std::size_t instanceBytes() const { return plan->arenaBytes() + plan->steps().size() * 256 + padded_bytes; }
+  bool sharesArena() const { return plan->hostArenaBytes() >= kSharedArenaBytes; }
+  std::size_t instanceBytes() const {
+    const std::size_t shared = sharesArena() ? plan->hostArenaBytes() : 0;
+    return plan->arenaBytes() - shared + plan->steps().size() * 256 + padded_bytes;
+  }
   // Without a plan, which could not be compiled, nothing was counted.
   std::size_t bytes() const {
     return plan ? plan->steps().size() * kBytesPerStep + plan->computedBytes() + instances * instanceBytes() : 0;
@@ -166,7 +182,9 @@ struct PlanCache::Entry {
       if (slot.load(std::memory_order_relaxed) == nullptr) continue;
       if (Running* taken = slot.exchange(nullptr, std::memory_order_acquire)) return taken;
     }
-    auto made = std::make_unique<Running>(*plan, request.tensor_inputs.size());
+    auto made = std::make_unique<Running>(
+        *plan, request.tensor_inputs.size(),
+        sharesArena() ? Plan::Instance::HostArena::kBorrowed : Plan::Instance::HostArena::kOwn);
     ++instances;
     plan_bytes += instanceBytes();
     return made.release();
@@ -198,8 +216,10 @@ struct PlanCache::Entry {
   std::vector<std::int64_t> output_rows;        // per sample; known once anything is proven
   std::unique_ptr<std::atomic<bool>[]> proven;  // by samples
   std::unique_ptr<Plan> plan;
-  std::atomic<std::uint64_t> last_use{0};  // PlanCache::clock_ at the time
-  std::atomic<std::int32_t> users{1};      // the table, and each run
+  std::atomic<std::uint64_t> last_use{0};   // PlanCache::clock_ at the time
+  std::atomic<bool> came_back{false};       // for a second run
+  std::atomic<std::int32_t> timed_runs{0};  // of the first ones
+  std::atomic<std::int32_t> users{1};       // the table, and each run
   std::atomic<std::size_t> instances{0};
   std::array<std::atomic<Running*>, kHomeSlots> idle{};
 };
@@ -238,21 +258,28 @@ class PlanCache::Lease {
   Lease(const PlanCache& cache, Entry* entry) : cache_(cache), entry_(entry) {}
   ~Lease() {
     if (running_ != nullptr) entry_->giveBack(running_);
+    if (arena_ != nullptr) arenaPool().giveBack(arena_);
     cache_.release(entry_);
   }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
   Running& running() {
-    if (running_ == nullptr) running_ = entry_->takeIdle();
+    if (running_ != nullptr) return *running_;
+    running_ = entry_->takeIdle();
+    if (entry_->sharesArena()) {
+      arena_ = arenaPool().take(entry_->plan->hostArenaBytes(), entry_->node);
+      running_->instance.setHostArena(arena_->memory.data());
+    }
     return *running_;
   }
   const Plan& plan() const { return *entry_->plan; }
-  const Entry& entry() const { return *entry_; }
+  Entry& entry() const { return *entry_; }
 
  private:
   const PlanCache& cache_;
   Entry* entry_;
   Running* running_ = nullptr;
+  ArenaPool::Arena* arena_ = nullptr;
 };
 
 }  // namespace ipex_studio

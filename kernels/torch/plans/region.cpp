@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/op/plan_spec.h"
+#include "core/record/option_names.h"
 #include "core/record/original_code_step.h"
 #include "core/record/records_json.h"
 #include "core/torch/tensor_bridge.h"
@@ -22,33 +23,63 @@ Region::State Region::state() const {
           plans_.tuningRecord(),
           plans_.batchBuckets(),
           original_code_ ? original_code_->text() : std::string(),
-          original_code_ ? original_code_->tensors() : std::vector<at::Tensor>()};
+          original_code_ ? original_code_->tensors() : std::vector<at::Tensor>(),
+          enumName(new_sizes_)};
 }
 
 void Region::setOriginalCode(const std::string& text, std::vector<at::Tensor> tensors) {
   original_code_ = text.empty() ? nullptr : std::make_unique<OriginalCode>(text, std::move(tensors));
 }
 
+void Region::setNewSizes(const std::string& mode, bool from_now_on) {
+  new_sizes_ = enumFromName<NewSizesMode>(mode).value_or(NewSizesMode::kReturning);
+  if (from_now_on) plans_.setNewSizes(original_code_ ? new_sizes_ : NewSizesMode::kAtOnce);
+}
+
 void Region::run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results) {
-  std::string why;
+  PlanCache::NoRun no_run;
   try {
-    if (plans_.tryRun(tensors, sizes, results, &why)) return;
-    if (!original_code_) throw Error(ExitCode::kFailure, why);
+    if (plans_.tryRun(tensors, sizes, results, &no_run, original_code_ != nullptr)) return;
+    if (no_run.postponed) {
+      if (runBeforePlan(tensors, sizes, results) || plans_.tryRun(tensors, sizes, results, &no_run)) return;
+    }
+    if (!original_code_) throw Error(ExitCode::kFailure, no_run.why);
   } catch (const std::exception& problem) {
     if (!original_code_ || !plans_.isTypedFor(tensors)) throw;
-    why = problem.what();
+    no_run.why = problem.what();
   }
-  runOriginalCode(tensors, sizes, results, why);
+  runOriginalCode(tensors, sizes, results, no_run.why);
+}
+
+// Computes the results as plans leave them: row-major, and in memory of their own.
+std::vector<at::Tensor> Region::computeOriginal(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes) {
+  std::vector<at::Tensor> results = original_code_->run(tensors, sizes, plans_.constants());
+  if (results.size() != plans_.spec().outputs.size()) {
+    throw Error(ExitCode::kBadModel,
+                "The original code of a region in this file has another number of results; export the model again.");
+  }
+  for (at::Tensor& result : results) {
+    const bool own = result.use_count() == 1 && result.has_storage() && result.storage().use_count() == 1;
+    if (!own || !result.is_contiguous()) result = result.clone(at::MemoryFormat::Contiguous);
+  }
+  return results;
+}
+
+// False if the original code cannot compute them.
+bool Region::runBeforePlan(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results) try {
+  const std::int64_t begin = nowNs();
+  std::vector<at::Tensor> computed = computeOriginal(tensors, sizes);
+  plans_.ranOtherwise(tensors, nowNs() - begin);
+  std::move(computed.begin(), computed.end(), results);
+  return true;
+} catch (const std::exception&) {
+  return false;
 }
 
 void Region::runOriginalCode(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results,
                              const std::string& why) {
   const std::int64_t begin = nowNs();
-  std::vector<at::Tensor> computed = original_code_->run(tensors, sizes, plans_.constants());
-  if (computed.size() != plans_.spec().outputs.size()) {
-    throw Error(ExitCode::kBadModel,
-                "The original code of a region in this file has another number of results; export the model again.");
-  }
+  std::vector<at::Tensor> computed = computeOriginal(tensors, sizes);
   std::move(computed.begin(), computed.end(), results);
   if (!warned_.exchange(true)) warnOnce("A part of this model runs its original code, which is slower: " + why);
   if (profile_ && !plans_.spec().outputs.empty()) recordOriginalCode(results[0], why, begin, nowNs() - begin);
@@ -85,10 +116,11 @@ Region::State Region::stateFrom(const c10::IValue& saved) {
   if (saved.isTuple()) {
     for (const c10::IValue& part : saved.toTupleRef().elements()) parts.push_back(part);
   }
-  const bool fits = (parts.size() == 4 || parts.size() == 5 || parts.size() == 7) && parts[0].isString() &&
-                    parts[1].isTensorList() && parts[2].isString() && parts[3].isString() &&
+  const bool fits = (parts.size() == 4 || parts.size() == 5 || parts.size() == 7 || parts.size() == 8) &&
+                    parts[0].isString() && parts[1].isTensorList() && parts[2].isString() && parts[3].isString() &&
                     (parts.size() == 4 || parts[4].isIntList()) &&
-                    (parts.size() < 7 || (parts[5].isString() && parts[6].isTensorList()));
+                    (parts.size() < 7 || (parts[5].isString() && parts[6].isTensorList())) &&
+                    (parts.size() < 8 || parts[7].isString());
   if (!fits) {
     const std::string writer = parts.size() > 2 && parts[2].isString() ? " (" + parts[2].toStringRef() + ")" : "";
     throw Error(ExitCode::kBadModel,
@@ -97,14 +129,15 @@ Region::State Region::stateFrom(const c10::IValue& saved) {
   }
   std::vector<std::int64_t> buckets;
   if (parts.size() > 4) buckets = parts[4].toIntVector();
-  const bool has_code = parts.size() == 7;
+  const bool has_code = parts.size() >= 7;
   return {parts[0].toStringRef(),
           parts[1].toTensorVector(),
           parts[2].toStringRef(),
           parts[3].toStringRef(),
           std::move(buckets),
           has_code ? parts[5].toStringRef() : std::string(),
-          has_code ? parts[6].toTensorVector() : std::vector<at::Tensor>()};
+          has_code ? parts[6].toTensorVector() : std::vector<at::Tensor>(),
+          parts.size() == 8 ? parts[7].toStringRef() : std::string()};
 }
 
 Region::Packed Region::packed() const {

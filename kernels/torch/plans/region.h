@@ -15,29 +15,34 @@
 
 namespace ipex_studio {
 
-// Saved as (plan text, constants, library version, tuning record, batch buckets, text and tensors of the original
-// code). Prepared state is never saved: it is made for the machine that loads, which ignores choices measured on other
-// machines.
+// Saved as (plan text, constants, library version, tuning record, batch buckets, text and tensors of the original code,
+// the way to meet new sizes). Prepared state is never saved: it is made for the machine that loads, which ignores
+// choices measured on other machines.
 class Region : public torch::CustomClassHolder, public ValueSource {
  public:
   using State = std::tuple<std::string, std::vector<at::Tensor>, std::string, std::string, std::vector<std::int64_t>,
-                           std::string, std::vector<at::Tensor>>;
-  // The state read from a file, without buckets and original code if it has none; throws Error(kBadModel) when it was
-  // written by a version that kept something else.
+                           std::string, std::vector<at::Tensor>, std::string>;
+  // The state read from a file, without buckets, original code and way to meet new sizes if it has none; throws
+  // Error(kBadModel) when it was written by a version that kept something else.
   static State stateFrom(const c10::IValue& saved);
 
   // Throws Error(kBadModel) when the text or the constants are damaged.
   Region(const std::string& plan_text, std::vector<at::Tensor> constants);
 
-  // Computes the results, one for each output of the plan: by a plan, else by the original code. That runs where no
-  // plan can take the sizes of the inputs, which is remembered, and where a step refuses their values, so that the
-  // error is the one that the original raises. Inputs are never written to. Inputs of other types or ranks than those
-  // that the model was optimized with throw Error(kFailure): what was rewritten around them relies on those. Without
-  // original code every refusal throws.
+  // Computes the results, one for each output of the plan: by a plan, else by the original code. That runs at sizes for
+  // which no plan is worth preparing yet (kernels/torch/plans/new_sizes.h), where no plan can take the sizes of the
+  // inputs, which is remembered, and where a step refuses their values, so that the error is the one that the original
+  // raises. Inputs are never written to. Inputs of other types or ranks than those that the model was optimized with
+  // throw Error(kFailure): what was rewritten around them relies on those. Without original code every refusal throws.
   void run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results);
 
   // To be called before the first run.
   void setOriginalCode(const std::string& text, std::vector<at::Tensor> tensors);
+
+  // `mode`: a name of NewSizesMode, or others, which stand for the default; for regions that are saved, and with
+  // `from_now_on` for this one, which must not run yet. One without original code, or that computes below FP32, where
+  // that code rounds differently, prepares at once whatever it says.
+  void setNewSizes(const std::string& mode, bool from_now_on);
 
   PlanCache& plans() { return plans_; }
   State state() const;
@@ -64,13 +69,16 @@ class Region : public torch::CustomClassHolder, public ValueSource {
   std::string stopProfile();
 
  private:
+  std::vector<at::Tensor> computeOriginal(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes);
+  bool runBeforePlan(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results);
   void runOriginalCode(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results,
                        const std::string& why);
   void recordOriginalCode(const at::Tensor& result, const std::string& why, std::int64_t begin_ns,
                           std::int64_t elapsed_ns);
 
   PlanCache plans_;
-  std::unique_ptr<OriginalCode> original_code_;  // null: unknown
+  NewSizesMode new_sizes_ = NewSizesMode::kReturning;  // of saved ones
+  std::unique_ptr<OriginalCode> original_code_;        // null: unknown
   std::atomic<bool> warned_{false};
   std::shared_ptr<PlanProfile> profile_;
 };

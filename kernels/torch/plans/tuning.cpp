@@ -56,11 +56,12 @@ Tuning::Tuning(const std::string& mode, bool allow_winograd, const std::string& 
 }
 
 TunedPlan Tuning::choose(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
-                         WeightCache& weights, bool may_measure) {
+                         WeightCache& weights, bool may_measure, const Sha256* spec_digest) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   TuneOptions options = options_;
   if (!may_measure) options.mode = TuneMode::kOff;
+  options.spec_digest = spec_digest;
   options.budget_s = std::max(0.05, budget_s_ - 1e-9 * static_cast<double>(spent_ns_));
   TunedPlan tuned = tunePlan(spec, request, kernels, store_, weights, options);
   spent_ns_ += std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();

@@ -24,9 +24,10 @@ class Tuning : public torch::CustomClassHolder {
 
   // All measuring together takes no longer than about so long (s).
   void setBudget(double budget_s) { budget_s_ = budget_s; }
-  // `may_measure`: false for later sizes, which take known choices. All regions share one time budget.
+  // `may_measure`: false for later sizes, which take known choices. All regions share one time budget. `spec_digest`:
+  // as in TuneOptions.
   TunedPlan choose(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, WeightCache& weights,
-                   bool may_measure);
+                   bool may_measure, const Sha256* spec_digest);
 
   // The record of everything known, or only of what this process measured.
   std::string record(bool fresh) const;
