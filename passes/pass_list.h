@@ -20,6 +20,7 @@ extern const Pass kCanonicalizeLinear;
 extern const Pass kCanonicalizeLists;
 extern const Pass kCanonicalizeMish;
 extern const Pass kCanonicalizeNested;
+extern const Pass kCanonicalizePackedSequences;
 extern const Pass kCanonicalizeQuantized;
 extern const Pass kCanonicalizeSilu;
 extern const Pass kCanonicalizeSizeArithmetic;

@@ -43,6 +43,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kInsertNestedBranch,
       // After the branches that pack a batch; before the passes of whole batches.
       &kCanonicalizeNested,
+      // After fold-constants, which makes the weights one constant; before whatever looks for views.
+      &kCanonicalizePackedSequences,
       // After fold-constants: branches choose the fast path, and whether the weights of attention are read. Before all
       // that looks for products.
       &kCanonicalizeAttention,
