@@ -1,9 +1,8 @@
 // Dense copies of strided tensors and moves between equal layouts, any dtype. The destination is exactly
 // PrepareArgs::dst.
 //
-// Declines: dtype (casts), post-ops, layout (different blocks), transposed (no runs in a dense source; oneDNN's
-// generated code is faster where it knows the layouts, and what it leaves is copied element by element behind it in the
-// list. Out of part of a tensor, such as a few channels of many, it is several times slower).
+// Declines: dtype (casts), post-ops, layout (different blocks), transposed (no runs; oneDNN's generated code is faster
+// where it knows the layouts, and what it leaves is copied element by element behind it in the list).
 #include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
 #include "kernels/copy/strided_copy.h"
@@ -38,8 +37,7 @@ class ReorderCopy final : public Kernel {
     constexpr std::int64_t kShortRun = 4;
     const bool onednn_knows = elementBytes(src.dtype) <= 4;
     if (by_elements_) return Verdict::yes();
-    const bool transposed = copy.run < kShortRun && copy.nest.count() > kShortRun;
-    if (onednn_knows && transposed && isDenseLayout(src)) return Verdict::no("transposed");
+    if (onednn_knows && copy.run < kShortRun && copy.nest.count() > kShortRun) return Verdict::no("transposed");
     return Verdict::yes();
   }
 

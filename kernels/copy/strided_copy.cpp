@@ -1,16 +1,12 @@
 // See strided_copy.h.
 #include "kernels/copy/strided_copy.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "kernels/common/parallel.h"
 
 namespace ipex_studio {
 namespace {
-
-// Rows of a transposition that are written side by side: a cache line of floats is read as a whole.
-constexpr std::int64_t kTurnedRows = 16;
 
 template <typename T>
 void copyElements(const T* src, std::int64_t src_stride, T* dst, std::int64_t dst_stride, std::int64_t count) {
@@ -43,25 +39,18 @@ void StridedCopy::copy(const char* src, char* dst, std::int64_t begin, std::int6
     out_offset += at[loop] * nest.stride[0][loop];
     in_offset += at[loop] * nest.stride[1][loop];
   }
-  const bool turns = run == 1 && inner > 1 && last > 0 && nest.stride[1][last - 1] == 1;
-  for (std::int64_t p = begin; p < end;) {
+  for (std::int64_t p = begin; p < end; ++p) {
     char* const out = dst + out_offset * bytes;
     const char* const in = src + in_offset * bytes;
-    std::int64_t rows = 1;
     if (run > 1 || inner == 1) {
       copyRun(in, out, static_cast<std::size_t>(inner * bytes));
-    } else if (turns) {
-      rows = std::min({kTurnedRows, nest.size[last - 1] - at[last - 1], end - p});
-      copyTurned(in, from, out, to, inner, rows);
     } else {
       copySpread(in, from, out, to, inner);
     }
-    p += rows;
     for (int loop = last - 1; loop >= 0; --loop) {
-      const std::int64_t steps = loop == last - 1 ? rows : 1;
-      out_offset += steps * nest.stride[0][loop];
-      in_offset += steps * nest.stride[1][loop];
-      if ((at[loop] += steps) < nest.size[loop]) break;
+      out_offset += nest.stride[0][loop];
+      in_offset += nest.stride[1][loop];
+      if (++at[loop] < nest.size[loop]) break;
       at[loop] = 0;
       out_offset -= nest.size[loop] * nest.stride[0][loop];
       in_offset -= nest.size[loop] * nest.stride[1][loop];
@@ -69,36 +58,21 @@ void StridedCopy::copy(const char* src, char* dst, std::int64_t begin, std::int6
   }
 }
 
-template <typename Run>
-void StridedCopy::withElement(const Run& copy) const {
-  switch (element) {
-    case 1:
-      return copy(std::uint8_t());
-    case 2:
-      return copy(std::uint16_t());
-    case 4:
-      return copy(std::uint32_t());
-    default:
-      return copy(std::uint64_t());
-  }
-}
-
 void StridedCopy::copySpread(const char* in, std::int64_t from, char* out, std::int64_t to, std::int64_t count) const {
-  withElement([&](auto type) {
+  const auto spread = [&](auto type) {
     using T = decltype(type);
     copyElements(reinterpret_cast<const T*>(in), from, reinterpret_cast<T*>(out), to, count);
-  });
-}
-
-void StridedCopy::copyTurned(const char* in, std::int64_t from, char* out, std::int64_t to, std::int64_t count,
-                             std::int64_t rows) const {
-  const std::int64_t row = nest.stride[0][nest.loops() - 2];
-  withElement([&](auto type) {
-    using T = decltype(type);
-    const T* src = reinterpret_cast<const T*>(in);
-    T* dst = reinterpret_cast<T*>(out);
-    for (std::int64_t i = 0; i < count; ++i) copyElements(src + i * from, 1, dst + i * to, row, rows);
-  });
+  };
+  switch (element) {
+    case 1:
+      return spread(std::uint8_t());
+    case 2:
+      return spread(std::uint16_t());
+    case 4:
+      return spread(std::uint32_t());
+    default:
+      return spread(std::uint64_t());
+  }
 }
 
 bool makeStridedCopy(const TensorDesc& src, const TensorDesc& dst, StridedCopy* copy) {

@@ -16,12 +16,7 @@ struct StridedCopy {
   void copy(const char* src, char* dst, std::int64_t begin, std::int64_t end) const;
 
  private:
-  template <typename Run>
-  void withElement(const Run& copy) const;
   void copySpread(const char* in, std::int64_t from, char* out, std::int64_t to, std::int64_t count) const;
-  // Copies `rows` successive runs that lie side by side in the source.
-  void copyTurned(const char* in, std::int64_t from, char* out, std::int64_t to, std::int64_t count,
-                  std::int64_t rows) const;
 };
 
 // False if the layouts cannot be walked together (different channel blocks). The dims must be equal.
