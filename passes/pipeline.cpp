@@ -39,8 +39,14 @@ const std::vector<const Pass*>& defaultPasses() {
       &kEliminateLoop,
       // Before whatever asks for constants, weights behind a transpose first of all.
       &kFoldConstants,
-      // After it: branches choose the fast path, and whether the weights of attention are read. Before all that looks
-      // for products.
+      // After it, which brings its question to the top level.
+      &kInsertNestedBranch,
+      // After the branches that pack a batch; before the passes of whole batches.
+      &kCanonicalizeNested,
+      // After fold-constants, which makes the weights one constant; before whatever looks for views.
+      &kCanonicalizePackedSequences,
+      // After fold-constants: branches choose the fast path, and whether the weights of attention are read. Before all
+      // that looks for products.
       &kCanonicalizeAttention,
       // Before the reshapes are joined, of which it makes some.
       &kCanonicalizeGroupedAttention,

@@ -208,7 +208,9 @@ void Rewriter::copyOrigins(const Node* from, const Node* to) {
   }
 }
 
-void Rewriter::branch(Value* condition, at::ArrayRef<Value*> known, at::ArrayRef<Value*> as, const std::string& text) {
+void Rewriter::branch(Value* condition, at::ArrayRef<Value*> known, at::ArrayRef<Value*> as, const std::string& text,
+                      const Node* last, torch::jit::Block* block) {
+  torch::jit::Block& whole = block != nullptr ? *block : *graph_.block();
   std::vector<Node*> readers, body;
   for (const Value* value : known) {
     for (const torch::jit::Use& use : value->uses()) {
@@ -216,12 +218,13 @@ void Rewriter::branch(Value* condition, at::ArrayRef<Value*> known, at::ArrayRef
     }
   }
   const std::vector<OriginId> origins = origins_.of(readers);
-  for (Node* node : graph_.nodes()) {
-    const bool stays =
-        node->kind() == prim::Constant || std::find(created_.begin(), created_.end(), node) != created_.end();
+  for (Node* node : whole.nodes()) {
+    const bool stays = node->kind() == prim::Constant ||
+                       std::find(created_.begin(), created_.end(), node) != created_.end() ||
+                       (last != nullptr && !node->isAfter(last));
     if (!stays) body.push_back(node);
   }
-  Node* branch = graph_.create(prim::If, {condition}, graph_.outputs().size())->insertBefore(graph_.return_node());
+  Node* branch = graph_.create(prim::If, {condition}, whole.outputs().size())->insertBefore(whole.return_node());
   torch::jit::Block *holds = branch->addBlock(), *other = branch->addBlock();
   std::unordered_map<Value*, Value*> copies;
   for (std::size_t i = 0; i < known.size(); ++i) copies[known[i]] = as[i];
@@ -236,13 +239,13 @@ void Rewriter::branch(Value* condition, at::ArrayRef<Value*> known, at::ArrayRef
     for (std::size_t o = 0; o < node->outputs().size(); ++o) copies[node->output(o)] = copy->output(o);
   }
   for (Node* node : body) node->moveBefore(other->return_node());
-  for (std::size_t o = 0; o < graph_.outputs().size(); ++o) {
-    Value* output = graph_.outputs()[o];
+  for (std::size_t o = 0; o < whole.outputs().size(); ++o) {
+    Value* output = whole.outputs()[o];
     holds->registerOutput(copyOf(output));
     other->registerOutput(output);
     branch->output(o)->setType(output->type());
     origins_.set(branch->output(o), origins);
-    graph_.return_node()->replaceInput(o, branch->output(o));
+    whole.return_node()->replaceInput(o, branch->output(o));
   }
   for (const Node* made : created_) {
     for (const Value* output : made->outputs()) origins_.set(output, origins);

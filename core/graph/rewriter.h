@@ -71,10 +71,11 @@ class Rewriter {
   // Ends a rewrite that replaces `loop`, a prim::Loop that goes on while its count lasts, by `rounds` copies of its
   // block.
   void unroll(torch::jit::Node* loop, std::int64_t rounds, const std::string& text);
-  // Ends a rewrite that makes the graph a condition with two forms of it: if `condition` holds, `known` are replaced by
-  // `as`; else everything stays. Constants, and nodes made since permit(), stay in front.
+  // Ends a rewrite that makes the graph, or one of its blocks, a condition with two forms of it: if `condition` holds,
+  // `known` are replaced by `as`; else everything stays. Constants, nodes made since permit(), and those up to `last`,
+  // which may be null, stay in front. `block` null: the graph.
   void branch(torch::jit::Value* condition, at::ArrayRef<torch::jit::Value*> known, at::ArrayRef<torch::jit::Value*> as,
-              const std::string& text);
+              const std::string& text, const torch::jit::Node* last = nullptr, torch::jit::Block* block = nullptr);
   // Ends a rewrite made by a pass of libtorch: the remark gets the origins that were alive before it and are gone now.
   void stock(const std::vector<OriginId>& before, const std::vector<OriginId>& after, const std::string& text);
 

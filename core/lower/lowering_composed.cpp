@@ -1,6 +1,7 @@
 // Lowering of operators that become several operations in a row: norms, variances, gates, stacks, rolls, padding. One
 // concept in spite of its length: each function is one such operator, and they share the helpers at the top.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -43,23 +44,72 @@ void needNoDtype(Node* node, std::size_t input) {
     decline(reasons::kUnsupportedDtype, "A result of another type stays in the interpreter.");
 }
 
-// aten::norm(x, p, dim, keepdim) and aten::linalg_vector_norm(x, ord, dim, keepdim, dtype)
+// The chain before the sum of a norm, what reduces, and the chain behind it.
+struct NormForm {
+  std::vector<PostOp> first;
+  const char* mode = "sum";
+  std::vector<PostOp> last;
+};
+
+NormForm normForm(double order) {
+  const PostOp abs = unaryPostOp(PostOpKind::kAbs);
+  if (std::isinf(order)) return {{abs}, order > 0 ? "max" : "min", {}};
+  if (order == 1) return {{abs}, "sum", {}};
+  if (order == 2) return {{unaryPostOp(PostOpKind::kSquare)}, "sum", {unaryPostOp(PostOpKind::kSqrt)}};
+  if (order == 0) return {{binaryPostOp(PostOpKind::kNe, 0)}, "sum", {}};
+  return {{abs, unaryPostOp(PostOpKind::kPow, order)}, "sum", {unaryPostOp(PostOpKind::kPow, 1 / order)}};
+}
+
+LoweredNode normOver(Node* node, double order, const Ints& axes, bool keepdim) {
+  Value* const x = node->input(0);
+  needFloat(x);
+  if (axes.empty()) decline(reasons::kUnsupportedAttribute, "The norm of a scalar stays in the interpreter.");
+  const NormForm form = normForm(order);
+  std::vector<LoweredOperand> operands{use(x)};
+  if (order == 0) operands.push_back(use(at::zeros({}, at::kFloat)));
+  Steps steps;
+  const LoweredOperand parts = steps.chain(form.first, operands);
+  const LoweredOperand whole = steps.add(OpKind::kReduce, reduce(form.mode, axes, keepdim).attributes, {parts});
+  if (!form.last.empty()) steps.chain(form.last, {whole});
+  return steps.finish(node);
+}
+
+Ints allAxes(const Value* x) {
+  Ints axes(static_cast<std::size_t>(needRank(x)));
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
+double orderOf(Value* value) { return isNone(value) ? 2 : needNumber(value, "ord"); }
+
+// aten::norm(x, p), aten::norm(x, p, dim, keepdim, dtype) and aten::linalg_vector_norm(x, ord, dim, keepdim, dtype)
 LoweredNode lowerNorm(Node* node) {
-  needFloat(node->input(0));
+  if (node->inputs().size() == 2) return normOver(node, orderOf(node->input(1)), allAxes(node->input(0)), false);
   if (node->inputs().size() < 4) decline(reasons::kUnsupportedAttribute, "This form of norm stays in the interpreter.");
   needNoDtype(node, 4);
-  const double order = isNone(node->input(1)) ? 2 : needNumber(node->input(1), "p");
-  if (order != 1 && order != 2)
-    decline(reasons::kUnsupportedAttribute, "Only sums of absolutes and squares are planned.");
+  return normOver(node, orderOf(node->input(1)), axesOf(node->input(2), needRank(node->input(0))),
+                  needBool(node->input(3), "keepdim"));
+}
+
+// aten::frobenius_norm(x) and aten::frobenius_norm(x, dim, keepdim)
+LoweredNode lowerFrobeniusNorm(Node* node) {
+  if (node->inputs().size() == 1) return normOver(node, 2, allAxes(node->input(0)), false);
+  return normOver(node, 2, axesOf(node->input(1), needRank(node->input(0))), needBool(node->input(2), "keepdim"));
+}
+
+// aten::linalg_norm and aten::linalg_matrix_norm(x, ord, dim, keepdim, dtype), where they are norms of vectors: over
+// one axis, or of second order over any.
+LoweredNode lowerLinalgNorm(Node* node) {
+  if (node->inputs().size() != 5)
+    decline(reasons::kUnsupportedAttribute, "This form of norm stays in the interpreter.");
+  needNoDtype(node, 4);
+  Value* const order = node->input(1);
+  const bool named = order->type()->kind() == c10::TypeKind::StringType;
+  const bool second = named ? torch::jit::constant_as<std::string>(order) == "fro" : isNone(order);
   const Ints axes = axesOf(node->input(2), needRank(node->input(0)));
-  const OpSpec sum = reduce("sum", axes, needBool(node->input(3), "keepdim"));
-  const PostOpKind first = order == 1 ? PostOpKind::kAbs : PostOpKind::kSquare;
-  LoweredNode lowered;
-  lowered.ops.push_back({pointwise({unaryPostOp(first)}), {use(node->input(0))}, {}, {}});
-  lowered.ops.push_back({sum, {useLocal(0)}, {}, {}});
-  if (order == 2) lowered.ops.push_back({pointwise({unaryPostOp(PostOpKind::kSqrt)}), {useLocal(1)}, {}, {}});
-  lowered.ops.back().dst = {node->output()};
-  return lowered;
+  if (!second && (named || axes.size() != 1))
+    decline(reasons::kUnsupportedAttribute, "Norms of matrices stay in the interpreter.");
+  return normOver(node, second ? 2 : orderOf(order), axes, needBool(node->input(3), "keepdim"));
 }
 
 // aten::logsumexp(x, dim[], keepdim): max + log(sum(exp(x - max)))
@@ -189,6 +239,14 @@ LoweredNode lowerSelu(Node* node) {
                 {use(node->input(0))}, {node->output()});
 }
 
+LoweredNode logarithmTo(Node* node, double base) {
+  needFloat(node->input(0));
+  return single(pointwise({unaryPostOp(PostOpKind::kLog), unaryPostOp(PostOpKind::kLinear, 1 / std::log(base), 0)}),
+                {use(node->input(0))}, {node->output()});
+}
+LoweredNode lowerLog2(Node* node) { return logarithmTo(node, 2); }
+LoweredNode lowerLog10(Node* node) { return logarithmTo(node, 10); }
+
 // aten::log_sigmoid(x): -softplus(-x)
 LoweredNode lowerLogSigmoid(Node* node) {
   needFloat(node->input(0));
@@ -314,6 +372,23 @@ LoweredNode replaced(Node* node, std::int64_t axis, std::int64_t begin, std::int
   return lowered;
 }
 
+// The size of the axis in every run, where the tensor was made with a constant one and then written to.
+std::optional<std::int64_t> decidedSize(const Value* x, std::int64_t axis) {
+  static const std::unordered_map<std::string, std::size_t> kListOf = {{"aten::zeros", 0},    {"aten::ones", 0},
+                                                                       {"aten::full", 0},     {"aten::new_zeros", 1},
+                                                                       {"aten::new_ones", 1}, {"aten::new_full", 1}};
+  const Node* node = x->node();
+  while (node->kind() == c10::aten::slice_scatter || node->kind() == c10::aten::select_scatter)
+    node = node->input(0)->node();
+  const auto list = kListOf.find(node->kind().toQualString());
+  if (list == kListOf.end()) return std::nullopt;
+  const Value* sizes = node->input(list->second);
+  const auto at = static_cast<std::size_t>(axis);
+  if (const auto constant = constantInts(sizes)) return (*constant)[at];
+  const auto entries = decidedElements(sizes);
+  return entries ? constantInt((*entries)[at]) : std::nullopt;
+}
+
 // aten::slice_scatter(x, part, dim, start?, end?, step)
 LoweredNode lowerSliceScatter(Node* node) {
   needFloat(node->input(0));
@@ -322,14 +397,15 @@ LoweredNode lowerSliceScatter(Node* node) {
   if (needInt(node->input(5), "step") != 1)
     decline(reasons::kUnsupportedAttribute, "Writes with a step stay in the interpreter.");
   const std::int64_t begin = isNone(node->input(3)) ? 0 : needInt(node->input(3), "start");
-  const std::int64_t end =
-      isNone(node->input(4)) ? std::numeric_limits<std::int64_t>::max() : needInt(node->input(4), "end");
+  constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+  std::int64_t end = isNone(node->input(4)) ? kAll : needInt(node->input(4), "end");
+  const auto decided = decidedSize(node->input(0), axis);
+  if (decided && end >= *decided) end = kAll;
   const std::int64_t size = (*knownSizes(node->input(0)))[static_cast<std::size_t>(axis)],
                      part = (*knownSizes(node->input(1)))[static_cast<std::size_t>(axis)];
   // A slice that ends where the tensor ends would end elsewhere at another size.
   const std::int64_t from = begin < 0 ? begin + size : begin, to = end < 0 ? end + size : end;
-  const bool inside =
-      from >= 0 && from < size && to > from && (to < size || end == std::numeric_limits<std::int64_t>::max());
+  const bool inside = from >= 0 && from < size && to > from && (to < size || end == kAll);
   if (!inside || part != std::min(to, size) - from)
     decline(reasons::kUnsupportedAttribute, "The slice that is written ends where the tensor happens to end.");
   return replaced(node, axis, begin, end, false);
@@ -343,9 +419,10 @@ LoweredNode lowerSelectScatter(Node* node) {
   const std::int64_t index = needInt(node->input(3), "index"),
                      size = (*knownSizes(node->input(0)))[static_cast<std::size_t>(axis)];
   if (index < -size || index >= size) decline(reasons::kUnsupportedAttribute, "The index is out of range.");
-  if (index == size - 1)
+  const bool last = index == -1 || decidedSize(node->input(0), axis) == index + 1;
+  if (index == size - 1 && !last)
     decline(reasons::kUnsupportedAttribute, "The slice that is written ends where the tensor happens to end.");
-  return replaced(node, axis, index, index == -1 ? std::numeric_limits<std::int64_t>::max() : index + 1, true);
+  return replaced(node, axis, index, last ? std::numeric_limits<std::int64_t>::max() : index + 1, true);
 }
 
 // Padding comes in pairs from the last dimension on.
@@ -388,6 +465,8 @@ LoweredNode lowerReplicationPad(Node* node) { return padded(node, "replicate", 0
 
 void addComposedLowerings(Table& table) {
   table["aten::norm"] = table["aten::linalg_vector_norm"] = lowerNorm;
+  table["aten::frobenius_norm"] = lowerFrobeniusNorm;
+  table["aten::linalg_norm"] = table["aten::linalg_matrix_norm"] = lowerLinalgNorm;
   table["aten::logsumexp"] = lowerLogSumExp;
   table["aten::var"] = lowerVar;
   table["aten::std"] = lowerStd;
@@ -398,6 +477,8 @@ void addComposedLowerings(Table& table) {
   table["aten::instance_norm"] = lowerInstanceNorm;
   table["aten::prelu"] = lowerPrelu;
   table["aten::selu"] = lowerSelu;
+  table["aten::log2"] = lowerLog2;
+  table["aten::log10"] = lowerLog10;
   table["aten::log_sigmoid"] = lowerLogSigmoid;
   table["aten::glu"] = lowerGlu;
   table["aten::baddbmm"] = table["aten::addmm"] = lowerAddProduct;

@@ -7,9 +7,9 @@ namespace {
 using torch::jit::Node;
 using torch::jit::Value;
 
-// The parameters of one layer in one direction; both biases may be undefined.
+// The parameters of one layer in one direction; both biases and the projection may be undefined.
 struct LayerWeights {
-  at::Tensor from_input, from_hidden, input_bias, hidden_bias;
+  at::Tensor from_input, from_hidden, input_bias, hidden_bias, projection;
 };
 
 at::Tensor needWeight(const std::optional<at::Tensor>& tensor) {
@@ -91,8 +91,13 @@ class RecurrentBuilder {
     spec.kind = OpKind::kRecurrent;
     spec.attributes = {{"cell", std::string(is_lstm_ ? "lstm" : "gru")}, {"time_axis", std::int64_t{time_axis_}}};
     if (reverse) spec.attributes["reverse"] = std::int64_t{1};
+    at::Tensor from_hidden = weights.from_hidden;
+    if (weights.projection.defined()) {
+      spec.attributes["projected"] = std::int64_t{1};
+      from_hidden = at::cat({from_hidden, weights.projection.t()});
+    }
     Layer result;
-    result.y = add(spec, {gates, use(weights.from_hidden), h, c, hidden_bias}, {}, is_lstm_ ? 2 : 1);
+    result.y = add(spec, {gates, use(from_hidden), h, c, hidden_bias}, {}, is_lstm_ ? 2 : 1);
     result.c = result.y;
     result.c.result = 1;
     result.h = select(result.y, time_axis_, reverse ? 0 : -1);
@@ -118,11 +123,13 @@ LoweredNode lowerLayers(Node* node, bool is_lstm) {
   if (needBool(node->input(6), "train") && needNumber(node->input(5), "dropout") != 0)
     decline(reasons::kTrainingMode, "Dropout between layers stays in the interpreter.");
   const bool biased = needBool(node->input(3), "has_biases");
-  const std::size_t directions = needBool(node->input(7), "bidirectional") ? 2 : 1, each = biased ? 4 : 2;
+  const std::size_t directions = needBool(node->input(7), "bidirectional") ? 2 : 1;
   const auto layers = static_cast<std::size_t>(needInt(node->input(4), "num_layers"));
   const std::vector<at::Tensor> weights = needConstants(node->input(2));
-  if (layers == 0 || weights.size() != layers * directions * each)
-    decline(reasons::kUnsupportedAttribute, "Projected states stay in the interpreter.");
+  const std::size_t plain = biased ? 4 : 2, each = layers == 0 ? 0 : weights.size() / (layers * directions);
+  const bool projected = each == plain + 1 && is_lstm;
+  if (layers == 0 || weights.size() != layers * directions * each || (each != plain && !projected))
+    decline(reasons::kUnsupportedAttribute, "The layer has other weights.");
   std::vector<Value*> states{node->input(1)};
   if (is_lstm) states = needList(node->input(1));
   if (states.size() != (is_lstm ? 2u : 1u)) decline(reasons::kUnsupportedAttribute, "The layer has other states.");
@@ -136,7 +143,8 @@ LoweredNode lowerLayers(Node* node, bool is_lstm) {
     for (std::size_t direction = 0; direction < directions; ++direction) {
       const std::size_t at = l * directions + direction;
       const LayerWeights own{weights[at * each], weights[at * each + 1], biased ? weights[at * each + 2] : at::Tensor(),
-                             biased ? weights[at * each + 3] : at::Tensor()};
+                             biased ? weights[at * each + 3] : at::Tensor(),
+                             projected ? weights[at * each + plain] : at::Tensor()};
       const auto index = static_cast<std::int64_t>(at);
       const LoweredOperand h = builder.select(use(states[0]), 0, index),
                            c = is_lstm ? builder.select(use(states[1]), 0, index) : LoweredOperand();

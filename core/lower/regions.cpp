@@ -234,20 +234,20 @@ class RegionBuilder {
   RegionResult& result_;
 };
 
-constexpr std::size_t kMaxBranches = 32;
+constexpr std::size_t kMaxInnerBlocks = 32;
 
-// Branches that may hold regions, inner ones first. Branches in loops are left out: a plan would be compiled in each
-// round whose sizes differ.
-std::vector<Block*> branchesOf(Graph& graph) {
+// Branches of conditions and bodies of loops, inner ones first. Values whose sizes differ between the rounds of a loop
+// have no known ones, so that no plan is compiled in each round.
+std::vector<Block*> innerBlocks(Graph& graph) {
   std::vector<Block*> found, open{graph.block()};
   while (!open.empty()) {
     Block* block = open.back();
     open.pop_back();
     for (Node* node : block->nodes()) {
-      if (node->kind() != c10::prim::If) continue;
-      for (Block* branch : node->blocks()) {
-        found.push_back(branch);
-        open.push_back(branch);
+      if (node->kind() != c10::prim::If && node->kind() != c10::prim::Loop) continue;
+      for (Block* inner : node->blocks()) {
+        found.push_back(inner);
+        open.push_back(inner);
       }
     }
   }
@@ -266,12 +266,12 @@ bool mayCompute(Block& block) {
 RegionResult buildRegions(Graph& graph, OriginTable& origins, const LeftOut& left_out, int min_ops) {
   RegionResult result;
   const NodeSet effects = nodesWithEffects(graph), strided = nodesWithShownStrides(graph);
-  std::size_t branches = 0;
-  for (Block* branch : branchesOf(graph)) {
-    if (branches == kMaxBranches) break;
-    if (!mayCompute(*branch)) continue;
-    ++branches;
-    RegionBuilder(graph, *branch, effects, strided, left_out, origins, min_ops, result).build();
+  std::size_t blocks = 0;
+  for (Block* inner : innerBlocks(graph)) {
+    if (blocks == kMaxInnerBlocks) break;
+    if (!mayCompute(*inner)) continue;
+    ++blocks;
+    RegionBuilder(graph, *inner, effects, strided, left_out, origins, min_ops, result).build();
   }
   RegionBuilder(graph, *graph.block(), effects, strided, left_out, origins, min_ops, result).build();
   return result;

@@ -38,7 +38,7 @@ struct RegionResult {
 using LeftOut = std::function<bool(const torch::jit::Node*)>;
 
 // Splits `graph` (whose first input is the module) into regions and the nodes that the interpreter keeps: the top
-// level, and the branches of conditions that are not in loops, each on its own. A node of a region depends only on
+// level, the branches of conditions and the bodies of loops, each on its own. A node of a region depends only on
 // earlier regions and earlier interpreter nodes; nothing moves across a node with side effects, and values whose
 // strides are read have those of the model. Regions of fewer than `min_ops` operations that compute something are not
 // made.

@@ -135,10 +135,15 @@ void recordShapes(torch::jit::Module& module, const Inputs& inputs) {
                             graph->inputs().size() - 1, inputs.size()));
   }
   std::unique_ptr<NodeRunner> runner;
-  std::unordered_set<const torch::jit::Node*> ran;
+  std::unordered_set<const torch::jit::Value*> seen;
+  const auto note = [&](const torch::jit::Value* value) {
+    noteShape(value, runner->valueOf(value), !seen.insert(value).second);
+  };
   runner = std::make_unique<NodeRunner>(*graph, [&](torch::jit::Node* node, std::int64_t, std::int64_t) {
-    const bool again = !ran.insert(node).second;
-    for (const torch::jit::Value* output : node->outputs()) noteShape(output, runner->valueOf(output), again);
+    for (const torch::jit::Value* output : node->outputs()) note(output);
+  });
+  runner->onRound([&](const torch::jit::Block* body) {
+    for (const torch::jit::Value* carried : body->inputs()) note(carried);
   });
   for (std::size_t a = 1; a < arguments.size(); ++a) noteShape(graph->inputs()[a], arguments[a]);
   runner->run(std::move(arguments));

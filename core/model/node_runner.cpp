@@ -219,13 +219,19 @@ void NodeRunner::runLoop(Node* node) {
   bool go_on = values_.at(node->input(1)).toBool();
   std::vector<IValue> carried;
   for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(values_.at(node->input(i)));
-  for (std::int64_t trip = 0; trip < trips && go_on; ++trip) {
+  const auto enter = [&](std::int64_t trip) {
     values_[body->inputs()[0]] = trip;
     for (std::size_t c = 0; c < carried.size(); ++c) values_[body->inputs()[c + 1]] = carried[c];
+    if (round_hook_) round_hook_(body);
+  };
+  std::int64_t trip = 0;
+  for (; trip < trips && go_on; ++trip) {
+    enter(trip);
     runBlock(body);
     go_on = values_.at(body->outputs()[0]).toBool();
     for (std::size_t c = 0; c < carried.size(); ++c) carried[c] = values_.at(body->outputs()[c + 1]);
   }
+  enter(trip);
   store(node, std::move(carried));
 }
 

@@ -21,6 +21,10 @@ class NodeRunner {
 
   explicit NodeRunner(torch::jit::Graph& graph, Hook hook = {});
 
+  // `hook` is called before each round of a loop, and after the last one, as another round would begin; `valueOf`
+  // returns what the body takes or would take.
+  void onRound(std::function<void(const torch::jit::Block* body)> hook) { round_hook_ = std::move(hook); }
+
   // Takes `inputs` as the graph does (self first if the graph has one).
   std::vector<torch::jit::IValue> run(std::vector<torch::jit::IValue> inputs);
   const torch::jit::IValue& valueOf(const torch::jit::Value* value) const { return values_.at(value); }
@@ -40,6 +44,7 @@ class NodeRunner {
 
   torch::jit::Graph& graph_;
   Hook hook_;
+  std::function<void(const torch::jit::Block*)> round_hook_;
   std::unordered_map<const torch::jit::Value*, torch::jit::IValue> values_;
   std::unordered_map<const torch::jit::Node*, std::vector<const torch::jit::Value*>> dead_after_;  // top level
   std::vector<torch::jit::IValue> entered_;  // context managers of prim::Enter whose prim::Exit has not come

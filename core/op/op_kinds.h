@@ -99,7 +99,7 @@ enum class OpKind : std::uint8_t {
   kPad,
   // gates[T,N,G·H] (the inputs' part, biases included), w[G·H,H], h[N,H], [c[N,H]], [b[H]]; cell=lstm (G = 4: input,
   // forget, new, output) with c, or gru (G = 3: reset, update, new), b: hidden bias of its new gate; time_axis (1: N
-  // before T), reverse=1: from the last step on. Results y[T,N,H]; lstm: c'[N,H]
+  // before T), reverse=1: from the last step on; projected=1: w[5·H,P], h[N,P]. Results y[T,N,H or P]; c'[N,H]
   kRecurrent,
   // Views: no work if the source is strided; otherwise the plan copies.
   // x; shape (one entry may be -1), or flatten_begin, flatten_end

@@ -13,17 +13,20 @@ Verdict inferRecurrent(const OpSpec& spec, const std::vector<TensorDesc>& src, s
   for (const TensorDesc& operand : src) {
     if (!operand.absent() && operand.dtype != DType::kF32) return Verdict::no("recurrent layers compute in f32");
   }
+  const bool projected = spec.intOr("projected", 0) != 0;
   const Dims &x = src[0].dims, &w = src[1].dims, &h = src[2].dims;
-  if (x.rank != 3 || w.rank != 2 || h.rank != 2 || w[0] != gates * w[1] || x[2] != w[0])
+  if (x.rank != 3 || w.rank != 2 || h.rank != 2 || (projected && cell != "lstm"))
     return Verdict::no("gates and weights do not fit");
-  const Dims state{x[static_cast<int>(1 - time)], w[1]};
-  if (h != state || src[3].absent() == (cell == "lstm") || (!src[3].absent() && src[3].dims != state))
+  const std::int64_t units = projected ? w[0] / (gates + 1) : w[1], rows = x[static_cast<int>(1 - time)];
+  if (w[0] != (gates + projected) * units || x[2] != gates * units) return Verdict::no("gates and weights do not fit");
+  const Dims state{rows, w[1]}, cells{rows, units};
+  if (h != state || src[3].absent() == (cell == "lstm") || (!src[3].absent() && src[3].dims != cells))
     return Verdict::no("the states do not fit");
   if (!isBias(src[4], w[1]) || (!src[4].absent() && cell == "lstm")) return Verdict::no("the bias does not fit");
   Dims y = x;
   y[2] = w[1];
   const Verdict first = addResult(DType::kF32, y, dst);
-  return first.ok && cell == "lstm" ? addResult(DType::kF32, state, dst) : first;
+  return first.ok && cell == "lstm" ? addResult(DType::kF32, cells, dst) : first;
 }
 
 }  // namespace ipex_studio

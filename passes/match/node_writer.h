@@ -39,6 +39,11 @@ class NodeWriter {
     made->output()->setType(c10::IntType::get());
     return made->output();
   }
+  Value* tensors(const char* kind, const std::vector<Value*>& inputs) {
+    torch::jit::Node* made = rewriter_.create(kind, inputs, node_);
+    made->output()->setType(c10::ListType::ofTensors());
+    return made->output();
+  }
   Value* size(Value* x, std::size_t axis) {
     return integer("aten::size", {x, number(static_cast<std::int64_t>(axis))});
   }

@@ -1,6 +1,6 @@
 // Answers questions about tensors that the example run has answered: their dtype, whether it is of floats, where they
-// live, whether they are nested or want gradients, whether one value is another or None, and whether two lists are the
-// same sizes.
+// live, whether they are nested or want gradients, their rank, whether one value is another or None, and whether two
+// lists are the same sizes. What fast paths of encoders made has the dtype and rank of what they got.
 //   before  %d = prim::dtype(%x)   %n = prim::is_nested(%x)   %s = aten::__is__(%x, %x)   %y = prim::If(%s) …
 //   after   6, false, true         which fold-constants decides
 // Scripted modules of PyTorch ask these before they compute anything. Plans take the example's dtype and rank alone,
@@ -14,6 +14,7 @@
 
 #include "core/graph/node_facts.h"
 #include "passes/match/aliasing.h"
+#include "passes/match/nested_values.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -81,8 +82,14 @@ std::optional<IValue> answerOf(const Node* node, PassContext& context) {
   if (kind == "aten::eq" || kind == "aten::ne") {
     return areSameSizes(node->input(0), node->input(1)) ? std::optional<IValue>(kind == "aten::eq") : std::nullopt;
   }
-  const auto dtype = knownDtype(node->input(0));
+  if (kind == "prim::is_nested" && isNested(node->input(0))) return IValue(true);
+  const Value* value = sourceOfNested(node->input(0));
+  const auto dtype = knownDtype(value);
   if (!dtype) return std::nullopt;
+  if (kind == "aten::dim") {
+    const auto sizes = knownSizes(value);
+    return sizes ? std::optional<IValue>(static_cast<std::int64_t>(sizes->size())) : std::nullopt;
+  }
   if (kind == "prim::dtype") return IValue(static_cast<std::int64_t>(*dtype));
   if (kind == "aten::is_floating_point") return IValue(at::isFloatingType(*dtype));
   if (kind == "prim::device") return IValue(at::Device(at::kCPU));
@@ -91,10 +98,10 @@ std::optional<IValue> answerOf(const Node* node, PassContext& context) {
 }
 
 const std::vector<const char*>& questions() {
-  static const std::vector<const char*> kinds = {"aten::__is__",       "aten::__isnot__", "aten::eq",
-                                                 "aten::ne",           "prim::dtype",     "aten::is_floating_point",
-                                                 "prim::device",       "prim::is_cuda",   "prim::is_nested",
-                                                 "prim::requires_grad"};
+  static const std::vector<const char*> kinds = {
+      "aten::__is__",    "aten::__isnot__",         "aten::eq",     "aten::ne",
+      "prim::dtype",     "aten::is_floating_point", "prim::device", "prim::is_cuda",
+      "prim::is_nested", "prim::requires_grad",     "aten::dim"};
   return kinds;
 }
 

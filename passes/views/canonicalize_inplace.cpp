@@ -1,13 +1,13 @@
 // Turns in-place operators into their out-of-place form, so that every later pattern is written once.
 //   before  %y = convolution(%x, …)   %r = relu_(%y)   %s = add(%y, %r, 1)
 //   after   %y = convolution(%x, …)   %r = relu(%y)    %s = add(%r, %r, 1)
-// Writes into slices become slice_scatter and select_scatter (slice_writes.h).
+// Writes into slices become slice_scatter and select_scatter (slice_writes.h), a number written by a mask masked_fill.
 // The written tensor must be fresh memory of its producer, in the same block, and no earlier use may have made another
 // name for that memory that is read later. Readers before the write keep the old value, readers after it get the new
 // one; nothing moves.
 // Declines: value-may-be-aliased-or-written (inputs, constants, views, lists), control-flow, mixed-dtype (the in-place
-// form keeps the dtype, the other may widen it), unsupported-operator (copy_ of wholes, index_put_ and others that
-// write parts), not-profitable (very many writes into slices of one tensor, scatters that stay with the interpreter).
+// form keeps the dtype, the other may widen it), unsupported-operator (copy_ of wholes, other index_put_ and what else
+// writes parts), not-profitable (very many writes into slices of one tensor, scatters that stay with the interpreter).
 // Runs after eliminate-dropout and before all other canonicalizing passes. Numerics: none changed.
 #include <algorithm>
 #include <unordered_set>
@@ -40,6 +40,21 @@ const std::unordered_set<std::string>& plainOperators() {
   return names;
 }
 
+// True if the out-of-place form of an operator that writes exists.
+bool hasPlainForm(const Node* node) {
+  return plainOperators().count(node->kind().toUnqualString()) != 0 || fillsByMask(node);
+}
+
+// A piece of a tensor that nothing but aten::unsafe_chunk and its kin reads: pieces lie apart, and each has one name.
+bool isOwnPiece(const Value* value) {
+  const Node* unpack = value->node();
+  if (unpack->kind() != torch::jit::prim::ListUnpack || unpack->input()->uses().size() != 1) return false;
+  const Node* source = unpack->input()->node();
+  const std::string kind = source->kind().toQualString();
+  return kind.rfind("aten::unsafe_", 0) == 0 && isFresh(source->input(0)) && source->input(0)->uses().size() == 1 &&
+         source->owningBlock() == unpack->owningBlock();
+}
+
 bool isSliceOnly(const Node* node) {
   return node->kind() == torch::jit::aten::slice || node->kind() == torch::jit::aten::select;
 }
@@ -57,7 +72,7 @@ bool keepsDtype(const Node* node) {
   for (std::size_t i = 1; i < node->inputs().size(); ++i) {
     const Value* operand = node->input(i);
     if (operand->type()->kind() != c10::TypeKind::TensorType || isNone(operand)) continue;
-    if (name == "masked_fill_") continue;
+    if (name == "masked_fill_" || name == "index_put_") continue;
     const auto dtype = knownDtype(operand);
     written = knownDtype(node->input(0));
     if (dtype && written && isNumber(operand, node->input(0)) && c10::isFloatingType(*written) &&
@@ -82,10 +97,10 @@ Decline declineInplace(const Node* node) {
     return {reasons::kNotProfitable,
             name + " in this form stays with the interpreter, where it needs no copy in place."};
   }
-  if (plainOperators().count(name) == 0 || node->outputs().size() != 1) {
+  if (!hasPlainForm(node) || node->outputs().size() != 1) {
     return {reasons::kUnsupportedOperator, name + " writes into a tensor in a way that has no out-of-place form here."};
   }
-  if (!isFresh(written)) {
+  if (!isFresh(written) && !isOwnPiece(written)) {
     return {reasons::kAliased, name + " writes to an input, a constant or a view; others may see that."};
   }
   if (written->node()->owningBlock() != node->owningBlock()) {
@@ -125,7 +140,7 @@ bool canonicalizeInplace(Graph& graph, PassContext& context) {
   SliceWrites slices(context.rewriter);
   const auto match = [&](PassContext&, Node* node, Decline* why) {
     if (!writesToTensor(node)) return false;
-    const bool plain_form = plainOperators().count(node->kind().toUnqualString()) != 0 && keepsDtype(node);
+    const bool plain_form = hasPlainForm(node) && keepsDtype(node);
     *why = writesIntoSlice(node) ? slices.decline(node, plain_form) : declineInplace(node);
     return true;
   };

@@ -6,7 +6,7 @@
 //           %e = repeat(%x, [1, 2])                        %e = flatten(expand(unsqueeze(%x, 1), [-1, 2, -1], …), 1, 2)
 //           %f = pixel_shuffle(%x, 2)                      %f = flatten(flatten(permute(view(%x, …), …), 4, 5), 2, 3)
 // Also reshape_as, broadcast_to, swapaxes, swapdims, numpy_T, mT, repeat_interleave by a number, unflatten,
-// pixel_unshuffle, channel_shuffle.
+// pixel_unshuffle, channel_shuffle, unsafe_chunk, unsafe_split.
 // Declines: operand-not-constant, unknown-shape, value-may-be-aliased-or-written, value-is-graph-output (a copy that
 // leaves the graph). Runs before fold-constants and all that looks for views. Numerics: none changed.
 #include <algorithm>
@@ -226,6 +226,13 @@ Value* writeUnflatten(NodeWriter& write, const Ints& sizes) {
   return write.make("aten::reshape", {node->input(0), write.list(shape)}, *result);
 }
 
+// unsafe_chunk, unsafe_split: the same pieces, which alone may be written to; nothing writes to them here
+Value* writePieces(NodeWriter& write, const Ints&) {
+  Node* node = write.node();
+  const std::string kind = "aten::" + std::string(node->kind().toUnqualString()).substr(sizeof("unsafe_") - 1);
+  return write.tensors(kind.c_str(), node->inputs().vec());
+}
+
 struct Form {
   Function write;
   bool is_view;  // the result may be its operand's memory, or is a copy in any case
@@ -251,6 +258,9 @@ const std::unordered_map<std::string, Form>& forms() {
       {"aten::pixel_shuffle", {writePixelShuffle, true}},
       {"aten::pixel_unshuffle", {writePixelUnshuffle, true}},
       {"aten::channel_shuffle", {writeChannelShuffle, true}},
+      {"aten::unsafe_chunk", {writePieces, true}},
+      {"aten::unsafe_split", {writePieces, true}},
+      {"aten::unsafe_split_with_sizes", {writePieces, true}},
   };
   return kForms;
 }

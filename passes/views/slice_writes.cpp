@@ -5,6 +5,7 @@
 
 #include "core/graph/fused_op.h"
 #include "passes/match/aliasing.h"
+#include "passes/match/node_writer.h"
 
 namespace ipex_studio {
 
@@ -97,7 +98,30 @@ bool isReadBefore(const Value* view, const Node* node) {
   return true;
 }
 
+bool fillsByMask(const Node* node) {
+  if (node->kind() != aten::index_put_ || constantBool(node->input(3)) != false) return false;
+  const auto indices = decidedElements(node->input(1));
+  const auto x = knownSizes(node->input(0)), value = knownSizes(node->input(2));
+  if (!indices || indices->size() != 1 || !x || !value || !value->empty()) return false;
+  const auto mask = knownSizes((*indices)[0]);
+  return knownDtype((*indices)[0]) == at::kBool && mask && !mask->empty() && mask->size() <= x->size() &&
+         knownDtype(node->input(2)) == knownDtype(node->input(0));
+}
+
+// masked_fill by the only index of aten::index_put_, which leaves out the last axes.
+Node* createMaskedFill(Rewriter& rewriter, Node* node) {
+  NodeWriter write(rewriter, node, at::kBool);
+  Value* mask = node->input(1)->node()->input(0);
+  const std::size_t rank = knownSizes(node->input(0))->size();
+  for (std::vector<std::int64_t> sizes = *knownSizes(mask); sizes.size() < rank;) {
+    sizes.push_back(1);
+    mask = write.make("aten::unsqueeze", {mask, write.number(-1)}, sizes);
+  }
+  return rewriter.create("aten::masked_fill", {node->input(0), mask, node->input(2)}, node);
+}
+
 Node* createPlain(Rewriter& rewriter, Node* node) {
+  if (node->kind() == aten::index_put_) return createMaskedFill(rewriter, node);
   if (node->kind() == aten::zero_)
     return rewriter.create("aten::fill", {node->input(0), rewriter.constant(std::int64_t{0}, node)}, node);
   std::string kind = node->kind().toQualString();

@@ -1,4 +1,4 @@
-// Regions in the branches of conditions give the same results as eager in either branch, with any aliasing.
+// Regions in the branches of conditions and in bodies of loops give the same results as eager, with any aliasing.
 #include <gtest/gtest.h>
 
 #include "tests/core/graph/script_models.h"
@@ -124,11 +124,55 @@ TEST(BranchRegions, CallsWithAndWithoutOptionalArguments) {
   expectSame(module, {with, without});
 }
 
-TEST(BranchRegions, LoopsAreLeftToTheInterpreter) {
+TEST(BranchRegions, BodiesOfLoopsAreRegions) {
+  const Module module = scriptModule(
+      "def forward(self, x, n: int):\n"
+      "    y = x\n"
+      "    for i in range(n):\n"
+      "        y = torch.relu(torch.linear(y, self.u)) + x * self.w\n"
+      "        if i % 2 == 1:\n            y = torch.tanh(y) * i\n"
+      "    return y\n",
+      {{"u", weight({4, 4})}, {"w", weight({4})}});
+  const auto inputs = [](std::int64_t rows, std::int64_t rounds) { return Inputs{at::randn({rows, 4}), rounds}; };
+  const OptimizedModel result = expectSame(module, {inputs(2, 3), inputs(2, 70), inputs(3, 1), inputs(1, 0)});
+  EXPECT_EQ(regionsIn(result.module), 2);
+  EXPECT_GT(result.coverage.nodes, 0.5);
+}
+
+TEST(BranchRegions, BodiesOfLoopsThatEndEarly) {
+  const Module module = scriptModule(
+      "def forward(self, x):\n"
+      "    h = torch.zeros([x.size(1), 4])\n    c = torch.zeros_like(h)\n    out = torch.jit.annotate(List[Tensor], "
+      "[])\n"
+      "    t = 0\n"
+      "    while t < x.size(0) and bool(c.sum() < 1.0):\n"
+      "        h, c = torch.lstm_cell(x[t], [h, c], self.u, self.v, self.a, self.b)\n"
+      "        out.append(torch.linear(h, self.w))\n        t += 1\n"
+      "    return torch.stack(out), c\n",
+      {{"u", weight({16, 4})},
+       {"v", weight({16, 4})},
+       {"a", weight({16})},
+       {"b", weight({16})},
+       {"w", weight({3, 4})}});
+  const OptimizedModel result =
+      expectSame(module, {{at::randn({5, 2, 4})}, {at::randn({9, 3, 4})}, {at::randn({1, 1, 4})}});
+  EXPECT_GE(regionsIn(result.module), 1);
+}
+
+TEST(BranchRegions, RanksThatChangeBetweenRoundsAreNoFacts) {
+  const Module module = scriptModule(
+      "def forward(self, x, n: int):\n"
+      "    for i in range(n):\n        x = torch.relu(x + 1.0)[0] * 2.0\n"
+      "    return x\n");
+  const auto inputs = [](std::int64_t rounds) { return Inputs{at::randn({3, 2, 4}), rounds}; };
+  expectSame(module, {inputs(1), inputs(2), inputs(3), inputs(0)});
+  expectSame(module, {inputs(2), inputs(1), inputs(3)});
+}
+
+TEST(BranchRegions, WhatGrowsFromRoundToRoundIsLeft) {
   const OptimizedModel result = expectSameBothWays(
       "    y = x\n"
       "    for i in range(x.size(0)):\n        y = torch.cat([y, torch.relu(y[i:]) * self.w])\n"
-      "        if i > 0:\n            y = torch.tanh(y) + self.w\n"
       "    return y\n");
   EXPECT_EQ(regionsIn(result.module), 0);
 }

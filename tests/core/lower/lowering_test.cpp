@@ -41,6 +41,19 @@ const Expression kExpressions[] = {
     {"norm", "torch.norm(x, 2, [1], True)"},
     {"vector_norm", "torch.linalg_vector_norm(x, 2, [1], True)"},
     {"vector_norm_1", "torch.linalg_vector_norm(x, 1, [2, 3], False)"},
+    {"norms_over_axes",
+     "torch.norm(x, 2, [1, 2], True) + torch.frobenius_norm(x, [2, 3], True) + torch.linalg_norm(x, None, [1, 3], "
+     "True) "
+     "+ torch.linalg_matrix_norm(x, 'fro', [-2, -1], True) + torch.linalg_norm(x, 1, [3], True)"},
+    {"norms_of_other_orders",
+     "torch.norm(x, float('inf'), [1, 2], True) - torch.linalg_vector_norm(x, -float('inf'), [1], True) + "
+     "torch.norm(x, "
+     "3, [2, 3], True) * torch.linalg_vector_norm(torch.relu(x), 0, [1, 2], True) + torch.norm(x, 0.5, [3], True)"},
+    {"norms_of_all", "x / (torch.norm(x, 2) + torch.frobenius_norm(x, []) + torch.norm(x, float('inf')))"},
+    {"logarithms", "torch.log10(torch.exp(x)) + torch.log2(torch.abs(x) + 0.5)"},
+    {"written_to_the_end",
+     "torch.select_scatter(x.new_zeros([x.size(0), 8]), x[:, 0, 0, 0], 1, 7) + "
+     "torch.slice_scatter(torch.zeros([x.size(0), 8]), x[:, 2:5, 0, 0] * 2.0, 1, 5, 8, 1)"},
     {"normalize", "x / torch.norm(x, 2, [1], True).clamp_min(1e-12)"},
     {"normalize_rows", "torch.relu(x / torch.norm(x, 2, [-1], True).clamp_min(0.5).expand_as(x))"},
     {"rms_norm", "torch.relu(x * torch.rsqrt(x.pow(2).mean([-1], True) + 0.001))"},

@@ -8,17 +8,24 @@ namespace {
 
 using namespace testing;  // NOLINT: the fixture's names
 
+struct Layers {
+  int layers = 1, directions = 1;
+  bool biased = true, batch_first = false;
+  int states = 6;  // fewer: projected
+};
+
 // Weights w0, w1 … of layers with `gates` · 6 rows, as PyTorch orders them.
-Weights layerWeights(int gates, int layers, int directions, bool biased) {
+Weights layerWeights(int gates, const Layers& of) {
   Weights weights;
   const auto add = [&](at::IntArrayRef sizes) {
     weights.emplace_back("w" + std::to_string(weights.size()), weight(sizes));
   };
-  for (int l = 0; l < layers; ++l) {
-    for (int d = 0; d < directions; ++d) {
-      add({gates * 6, l == 0 ? 5 : 6 * directions});
-      add({gates * 6, 6});
-      for (int b = 0; biased && b < 2; ++b) add({gates * 6});
+  for (int l = 0; l < of.layers; ++l) {
+    for (int d = 0; d < of.directions; ++d) {
+      add({gates * 6, l == 0 ? 5 : of.states * of.directions});
+      add({gates * 6, of.states});
+      for (int b = 0; of.biased && b < 2; ++b) add({gates * 6});
+      if (of.states < 6) add({of.states, 6});
     }
   }
   return weights;
@@ -30,20 +37,19 @@ std::string listOf(const Weights& weights) {
   return list + "]";
 }
 
-struct Layers {
-  int layers = 1, directions = 1;
-  bool biased = true, batch_first = false;
-};
-
 void expectRegion(const char* cell, int gates, const Layers& of) {
-  const Weights weights = layerWeights(gates, of.layers, of.directions, of.biased);
+  const Weights weights = layerWeights(gates, of);
   const auto flag = [](bool value) { return value ? "True" : "False"; };
   const bool is_lstm = std::string(cell) == "lstm";
   const std::string states = std::to_string(of.layers * of.directions),
                     batch = of.batch_first ? "x.size(0)" : "x.size(1)";
+  const auto state = [&](const char* name, int width, const char* value) {
+    return std::string("    ") + name + " = torch.zeros([" + states + ", " + batch + ", " + std::to_string(width) +
+           "]) + " + value + "\n";
+  };
   std::string source =
-      "def forward(self, x):\n    h = torch.zeros([" + states + ", " + batch + ", 6]) + 0.25\n    x = torch.tanh(x)\n";
-  source += is_lstm ? "    y, a, b = torch.lstm(x, [h, h * 2.0], " : "    y, a = torch.gru(x, h, ";
+      "def forward(self, x):\n" + state("h", of.states, "0.25") + state("c", 6, "0.5") + "    x = torch.tanh(x)\n";
+  source += is_lstm ? "    y, a, b = torch.lstm(x, [h, c], " : "    y, a = torch.gru(x, h, ";
   source += listOf(weights) + ", " + flag(of.biased) + ", " + std::to_string(of.layers) + ", 0.0, False, " +
             flag(of.directions == 2) + ", " + flag(of.batch_first) + ")\n";
   source += is_lstm ? "    return torch.relu(y), a, b\n" : "    return torch.relu(y), a * 2.0\n";
@@ -64,6 +70,12 @@ TEST(Recurrent, LayersAreOneRegion) {
     expectRegion(cell, gates, {3, 1, true, false});
     expectRegion(cell, gates, {1, 2, false, false});
   }
+}
+
+TEST(Recurrent, ProjectedLayersAreOneRegion) {
+  expectRegion("lstm", 4, {1, 1, true, false, 4});
+  expectRegion("lstm", 4, {2, 2, true, true, 1});
+  expectRegion("lstm", 4, {2, 1, false, false, 5});
 }
 
 TEST(Recurrent, CellsAreOneRegion) {

@@ -1,4 +1,5 @@
-// Recurrent layers: both cells, directions and orders of axes; one and many rows; units that fill no vector.
+// Recurrent layers: both cells, projections, directions and orders of axes; one and many rows; units that fill no
+// vector.
 #include "tests/kernels/cases.h"
 
 namespace ipex_studio::kernel_test {
@@ -40,6 +41,23 @@ const std::vector<Case>& recurrentCases() {
        {of({5, 3, 63}), weight({63, 21}), of({5, 21}), none, weight({21})},
        simd,
        kFedBack},
+      {"recurrent{cell=lstm,projected=1,time_axis=0}",
+       {of({5, 3, 64}), weight({80, 10}), of({3, 10}), of({3, 16}), none},
+       simd,
+       kFedBack},
+      {"recurrent{cell=lstm,projected=1,reverse=1,time_axis=1}",
+       {of({6, 4, 84}), weight({105, 20}), of({6, 20}), of({6, 21}), none},
+       simd,
+       kFedBack},
+      {"recurrent{cell=lstm,projected=1,time_axis=1}",
+       {of({1, 2, 4}), weight({5, 1}), of({1, 1}), of({1, 1}), none},
+       simd,
+       kFedBack},
+      {"recurrent{cell=lstm,projected=1,time_axis=1}",
+       {of({1, 100, 512}), Source::scales({640, 64}), of({1, 64}), of({1, 128}), none},
+       simd,
+       kFedBack,
+       true},
       {"recurrent{cell=lstm,time_axis=1}",
        {of({1, 100, 512}), Source::scales({512, 128}), of({1, 128}), of({1, 128}), none},
        simd,
