@@ -101,6 +101,9 @@ struct StepOverridesCommand {
   bool redo = false;
 };
 
+// Find the first node at which the model as it is optimized now goes wrong, and what is to blame.
+struct FirstWrongNodeCommand {};
+
 // Flags of `ipex-studio run` for the open model, which is optimized with them at once; they replace those before.
 struct FlagsCommand {
   std::string words;
@@ -108,7 +111,7 @@ struct FlagsCommand {
 
 using Command = std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand,
                              ShowJobCommand, CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand,
-                             TuneCommand, ReportCommand, FlagsCommand>;
+                             TuneCommand, ReportCommand, FlagsCommand, FirstWrongNodeCommand>;
 
 // Filled by panels on the drawing thread, emptied by the window after each frame.
 class Commands {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "core/record/records.h"
 
 namespace ipex_studio {
+
+struct BisectRecord;  // core/record/bisect_record.h
 
 // The question how far a model that can do more than compute is to be trusted.
 struct TrustQuestion {
@@ -29,6 +32,13 @@ struct ExportResult {
   std::string problem;                     // why the export failed, as a sentence; empty otherwise
 };
 
+// The answer to FirstWrongNodeCommand.
+struct FirstWrongNodeState {
+  std::shared_ptr<const BisectRecord> found;  // null: nobody asked
+  // "The first wrong node is layer1.conv (aten::conv2d): 0.53 instead of 0.12 at [0, 3], because of fuse-activation#7."
+  std::string sentence;
+};
+
 struct TuningState {
   bool possible = false;           // true: a model is open
   std::string recipe;              // origin of the recipe for INT8, as a sentence; empty: there is none
@@ -44,6 +54,7 @@ struct WorkState {
   TrustQuestion trust;
   ExportResult exported;
   TuningState tuning;
+  FirstWrongNodeState first_wrong;
   std::string flags;      // flags of the command line that were typed in the window
   bool prepared = false;  // true: --prepared is among the flags, so the export dialog begins with it
 };
