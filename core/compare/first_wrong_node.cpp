@@ -144,6 +144,10 @@ class WrongNodeSearch {
   void describe(std::size_t p, FirstWrongNode* first) const {
     first->pair = pairs_[p];
     first->wrong = named(p);
+    AccuracyRecord& accuracy = first->wrong->accuracy;
+    if (accuracy.pass)
+      accuracy.text += "; within the tolerance by its largest element, but all that is wrong comes from it";
+    accuracy.pass = false;
     std::unordered_set<const Value*> met;
     addFeeds(pairs_[p].other->node(), &met, &first->feeds);
   }
