@@ -222,11 +222,7 @@ std::vector<IValue> operandsOf(const Module& module, const Inputs& inputs, const
   const torch::NoGradGuard no_grad;
   const Module copy = copyModule(module);
   NodeRunner runner(*module.get_method("forward").graph());
-  std::vector<IValue> copies;
-  for (const IValue& input : inputs) copies.push_back(copyValue(input));
-  std::vector<IValue> arguments = graphArguments(module, copies);
-  arguments.front() = copy._ivalue();
-  runner.begin(std::move(arguments));
+  runner.begin(copiedArguments(module, copy, inputs));
   for (const Node* node = *module.get_method("forward").graph()->nodes().begin(); node != call;) {
     node = runner.step();
     if (node == nullptr) return {};

@@ -46,11 +46,7 @@ class Side {
         graph_(*module.get_method("forward").graph()),
         runner_(graph_),
         generator_(generator) {
-    std::vector<IValue> copies;
-    for (const IValue& input : inputs) copies.push_back(copyValue(input));
-    std::vector<IValue> arguments = graphArguments(module, copies);
-    arguments.front() = module_._ivalue();
-    runner_.begin(std::move(arguments));
+    runner_.begin(copiedArguments(module, module_, inputs));
     if (generator_ == nullptr) return;
     generator_->seed(1);
     drawn_ = generator_->state();

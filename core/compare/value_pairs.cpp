@@ -53,11 +53,7 @@ std::vector<ValuePrint> printsOf(const Module& module, const Inputs& inputs) {
   Graph& graph = *module.get_method("forward").graph();
   std::vector<ValuePrint> prints;
   NodeRunner runner(graph);
-  std::vector<IValue> copies;
-  for (const IValue& input : inputs) copies.push_back(copyValue(input));
-  std::vector<IValue> arguments = graphArguments(module, copies);
-  arguments.front() = copy._ivalue();
-  runner.begin(std::move(arguments));
+  runner.begin(copiedArguments(module, copy, inputs));
   try {
     while (Node* node = runner.step()) {
       for (Value* output : node->outputs()) {

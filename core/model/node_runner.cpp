@@ -5,6 +5,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/model/model.h"
 
 namespace ipex_studio {
 
@@ -262,6 +263,15 @@ std::vector<IValue> graphArguments(const torch::jit::Module& module, const std::
   for (std::size_t a = arguments.size(); a < schema.arguments().size() && schema.arguments()[a].default_value(); ++a) {
     arguments.push_back(*schema.arguments()[a].default_value());
   }
+  return arguments;
+}
+
+std::vector<IValue> copiedArguments(const torch::jit::Module& module, const torch::jit::Module& self,
+                                    const std::vector<IValue>& inputs) {
+  std::vector<IValue> copies;
+  for (const IValue& input : inputs) copies.push_back(copyValue(input));
+  std::vector<IValue> arguments = graphArguments(module, copies);
+  arguments.front() = self._ivalue();
   return arguments;
 }
 

@@ -62,4 +62,8 @@ class NodeRunner {
 std::vector<torch::jit::IValue> graphArguments(const torch::jit::Module& module,
                                                const std::vector<torch::jit::IValue>& inputs);
 
+// The same with copies of the inputs; `self`: the module, or a copy of it whose state may change.
+std::vector<torch::jit::IValue> copiedArguments(const torch::jit::Module& module, const torch::jit::Module& self,
+                                                const std::vector<torch::jit::IValue>& inputs);
+
 }  // namespace ipex_studio

@@ -25,12 +25,6 @@ using torch::jit::IValue;
 using torch::jit::Node;
 using torch::jit::Value;
 
-std::vector<IValue> argumentsOf(const torch::jit::Module& module, const Inputs& inputs) {
-  std::vector<IValue> copies;
-  for (const IValue& input : inputs) copies.push_back(copyValue(input));
-  return graphArguments(module, copies);
-}
-
 bool isLow(at::ScalarType type) { return type == at::kByte || type == at::kChar || isLowPrecisionFloat(type); }
 
 // True for nodes that only change a value's form and compute nothing.
@@ -115,7 +109,7 @@ class Comparison {
   std::vector<AccuracyRecord> run(const Inputs& inputs) {
     NodeRunner runner(graph_, [this](Node* node, std::int64_t, std::int64_t) { look(node); });
     runner_ = &runner;
-    runner.run(argumentsOf(rewritten_, inputs));
+    runner.run(copiedArguments(rewritten_, rewritten_, inputs));
     return std::move(records_);
   }
 
@@ -259,7 +253,7 @@ std::vector<AccuracyRecord> nodeAccuracy(const torch::jit::Module& frozen, const
   running = &runner;
   SeededGenerator generator;
   generator.seed(1);
-  runner.run(argumentsOf(reference, inputs));
+  runner.run(copiedArguments(reference, reference, inputs));
   generator.seed(1);
   return Comparison(rewritten, origins, std::move(expected)).run(inputs);
 }
