@@ -16,6 +16,8 @@ int bisectModel(const CommandLine& line) {
   const InterruptWatch watch(cancellation);
   JobRequest request = jobRequest(line, "bisect");
   request.force_precision = request.force_precision || !line.other.empty();  // that of a file cannot be changed
+  if (!request.optimize.dump_directory.empty())
+    throw Error(ExitCode::kUsage, "--dump: bisect writes no graphs; give that flag to ipex-studio run.");
   const CheckedModel original = checkModel(line.model);
   sayDangers(original, request);
   std::optional<CheckedModel> other;

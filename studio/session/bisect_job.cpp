@@ -12,7 +12,8 @@ void BisectJob::run() {
   reporter_.setState(JobState::kWorking, "");
   runner_.dropPrepared();
   JobDatabase database(model_.databasePath());
-  const JobRequest request = model_.requestWith(decisions_.now(), database);
+  JobRequest request = model_.requestWith(decisions_.now(), database);
+  request.optimize.dump_directory.clear();
   const BisectRecord found = bisect(model_.checked(), nullptr, request, reporter_, cancellation_);
   state_.sentence = bisectSentence(found);
   state_.found = std::make_shared<const BisectRecord>(found);

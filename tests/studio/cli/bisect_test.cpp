@@ -55,6 +55,7 @@ TEST(Bisect, RefusesWhatItCannotRead) {
   EXPECT_EQ(pit.run({"bisect", modelFile("small.pt"), pit.path("none.pt")}).code, 3);
   EXPECT_EQ(pit.run({"bisect"}).code, 2);
   EXPECT_EQ(pit.run({"bisect", modelFile("small.pt"), "--disable", "no-such-pass"}).code, 2);
+  EXPECT_EQ(pit.run({"bisect", modelFile("small.pt"), "--dump", pit.path("dump")}).code, 2);
 }
 
 TEST(BisectText, SaysAllThatIsKnown) {
