@@ -22,6 +22,7 @@ struct ReplacesJob {
   bool operator()(const StepOverridesCommand&) const { return false; }
   bool operator()(const TrustCommand&) const { return false; }
   bool operator()(const ReportCommand&) const { return false; }
+  bool operator()(const FirstWrongNodeCommand&) const { return false; }
 };
 
 }  // namespace
