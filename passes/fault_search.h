@@ -12,8 +12,8 @@
 namespace ipex_studio {
 
 struct Fault {
-  std::string
-      leave_out;     // for OptimizeOptions::disabled_passes: "fuse-activation#12+13", "lower-to-plan#7", "fold-size"
+  // For OptimizeOptions::disabled_passes: "fuse-activation#12+13", "lower-to-plan#7", "fold-size".
+  std::string leave_out;
   std::string text;  // what it does wrong, as a sentence
 };
 
@@ -31,7 +31,9 @@ struct WrongModel {
 // Makes the model with fewer and fewer rewrites, then with fewer and fewer planned operations, until one of them makes
 // the difference; the answer is confirmed: without it alone results are right. nullopt if leaving out one thing does
 // not help. Makes and runs about 2 · log2(rewrites) models; `tried` (may be empty) is called with their number so far.
+// `suspects`: nodes of the original behind the first wrong node, if that is known; what touched them is tried first.
 // Throws what making a model throws.
-std::optional<Fault> findFault(const WrongModel& wrong, const std::function<void(int)>& tried = {});
+std::optional<Fault> findFault(const WrongModel& wrong, const std::function<void(int)>& tried = {},
+                               const std::vector<OriginId>& suspects = {});
 
 }  // namespace ipex_studio

@@ -5,6 +5,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/model/model.h"
 
 namespace ipex_studio {
 
@@ -42,36 +43,62 @@ NodeRunner::NodeRunner(torch::jit::Graph& graph, Hook hook) : graph_(graph), hoo
 }
 
 std::vector<IValue> NodeRunner::run(std::vector<IValue> inputs) {
+  begin(std::move(inputs));
+  while (step() != nullptr) {
+  }
+  return results();
+}
+
+void NodeRunner::begin(std::vector<IValue> inputs) {
   values_.clear();
   IPEX_CHECK(inputs.size() == graph_.inputs().size(), "wrong number of graph inputs");
   for (std::size_t i = 0; i < inputs.size(); ++i) values_[graph_.inputs()[i]] = std::move(inputs[i]);
+  next_ = *graph_.nodes().begin();
+}
+
+Node* NodeRunner::step() {
   try {
-    runBlock(graph_.block());
+    while (next_ != graph_.return_node()) {
+      Node* node = next_;
+      next_ = node->next();
+      runNext(node);
+      if (node->kind() != c10::prim::Constant) return node;
+    }
+    return nullptr;
   } catch (...) {
-    // As the interpreter does: no_grad() would stay on for the rest of the process.
-    while (!entered_.empty()) exit();
+    leaveContexts();
     throw;
   }
+}
+
+std::vector<IValue> NodeRunner::results() const {
   std::vector<IValue> results;
   for (const Value* output : graph_.outputs()) results.push_back(values_.at(output));
   return results;
 }
 
+// As the interpreter does: no_grad() would stay on for the rest of the process.
+void NodeRunner::leaveContexts() {
+  while (!entered_.empty()) exit();
+}
+
 void NodeRunner::runBlock(Block* block) {
-  for (Node* node : block->nodes()) {
-    if (node->kind() == c10::prim::Constant) {
-      // Functions are constants without a value.
-      if (auto value = torch::jit::toIValue(node->output())) values_[node->output()] = *std::move(value);
-      continue;
-    }
-    const std::int64_t begin = nowNs();
-    runNode(node);
-    const std::int64_t elapsed = nowNs() - begin;
-    if (hook_) hook_(node, begin, elapsed);
-    const auto dead = dead_after_.find(node);
-    if (dead == dead_after_.end()) continue;
-    for (const Value* value : dead->second) values_.erase(value);
+  for (Node* node : block->nodes()) runNext(node);
+}
+
+void NodeRunner::runNext(Node* node) {
+  if (node->kind() == c10::prim::Constant) {
+    // Functions are constants without a value.
+    if (auto value = torch::jit::toIValue(node->output())) values_[node->output()] = *std::move(value);
+    return;
   }
+  const std::int64_t begin = nowNs();
+  runNode(node);
+  const std::int64_t elapsed = nowNs() - begin;
+  if (hook_) hook_(node, begin, elapsed);
+  const auto dead = dead_after_.find(node);
+  if (dead == dead_after_.end()) return;
+  for (const Value* value : dead->second) values_.erase(value);
 }
 
 Stack NodeRunner::operands(Node* node) const {
@@ -242,6 +269,15 @@ std::vector<IValue> graphArguments(const torch::jit::Module& module, const std::
   for (std::size_t a = arguments.size(); a < schema.arguments().size() && schema.arguments()[a].default_value(); ++a) {
     arguments.push_back(*schema.arguments()[a].default_value());
   }
+  return arguments;
+}
+
+std::vector<IValue> copiedArguments(const torch::jit::Module& module, const torch::jit::Module& self,
+                                    const std::vector<IValue>& inputs) {
+  std::vector<IValue> copies;
+  for (const IValue& input : inputs) copies.push_back(copyValue(input));
+  std::vector<IValue> arguments = graphArguments(module, copies);
+  arguments.front() = self._ivalue();
   return arguments;
 }
 

@@ -27,10 +27,21 @@ class NodeRunner {
 
   // Takes `inputs` as the graph does (self first if the graph has one).
   std::vector<torch::jit::IValue> run(std::vector<torch::jit::IValue> inputs);
+  // The same in steps, for callers that run two graphs side by side: begin(), then step(), which runs the next node of
+  // the top level that is no constant and returns it, until it returns null; then results().
+  void begin(std::vector<torch::jit::IValue> inputs);
+  torch::jit::Node* step();
+  std::vector<torch::jit::IValue> results() const;
+
   const torch::jit::IValue& valueOf(const torch::jit::Value* value) const { return values_.at(value); }
+  // Puts another value in the place of one that was computed; to be called in a hook, or between steps.
+  void setValue(const torch::jit::Value* value, torch::jit::IValue other) { values_[value] = std::move(other); }
 
  private:
   void runBlock(torch::jit::Block* block);
+  // Runs the node if it is no constant, calls the hook, and drops values that are dead then.
+  void runNext(torch::jit::Node* node);
+  void leaveContexts();
   void runNode(torch::jit::Node* node);
   void runIf(torch::jit::Node* node);
   void runLoop(torch::jit::Node* node);
@@ -45,6 +56,7 @@ class NodeRunner {
   torch::jit::Graph& graph_;
   Hook hook_;
   std::function<void(const torch::jit::Block*)> round_hook_;
+  torch::jit::Node* next_ = nullptr;  // of the top level, between steps
   std::unordered_map<const torch::jit::Value*, torch::jit::IValue> values_;
   std::unordered_map<const torch::jit::Node*, std::vector<const torch::jit::Value*>> dead_after_;  // top level
   std::vector<torch::jit::IValue> entered_;  // context managers of prim::Enter whose prim::Exit has not come
@@ -54,5 +66,9 @@ class NodeRunner {
 // What the graph of a module's forward takes: the module, the inputs, and the defaults of all arguments behind them.
 std::vector<torch::jit::IValue> graphArguments(const torch::jit::Module& module,
                                                const std::vector<torch::jit::IValue>& inputs);
+
+// The same with copies of the inputs; `self`: the module, or a copy of it whose state may change.
+std::vector<torch::jit::IValue> copiedArguments(const torch::jit::Module& module, const torch::jit::Module& self,
+                                                const std::vector<torch::jit::IValue>& inputs);
 
 }  // namespace ipex_studio

@@ -9,14 +9,16 @@ namespace ipex_studio {
 
 SeededGenerator::SeededGenerator() : generator_(at::detail::getDefaultCPUGenerator()), before_(state()) {}
 
-SeededGenerator::~SeededGenerator() {
-  const std::lock_guard lock(generator_.mutex());
-  generator_.set_state(before_);
-}
+SeededGenerator::~SeededGenerator() { setState(before_); }
 
 void SeededGenerator::seed(std::uint64_t seed) {
   const std::lock_guard lock(generator_.mutex());
   generator_.set_current_seed(seed);
+}
+
+void SeededGenerator::setState(const at::Tensor& state) {
+  const std::lock_guard lock(generator_.mutex());
+  generator_.set_state(state);
 }
 
 at::Tensor SeededGenerator::state() const {

@@ -19,6 +19,7 @@ class SeededGenerator {
   void seed(std::uint64_t seed);
   // What it draws next depends on this alone; compare two with at::equal.
   at::Tensor state() const;
+  void setState(const at::Tensor& state);
 
  private:
   at::Generator generator_;

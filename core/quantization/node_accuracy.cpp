@@ -25,28 +25,7 @@ using torch::jit::IValue;
 using torch::jit::Node;
 using torch::jit::Value;
 
-std::vector<IValue> argumentsOf(const torch::jit::Module& module, const Inputs& inputs) {
-  const c10::FunctionSchema& schema = module.get_method("forward").function().getSchema();
-  std::vector<IValue> arguments{module._ivalue()};
-  for (const IValue& input : inputs) arguments.push_back(copyValue(input));
-  for (std::size_t a = arguments.size(); a < schema.arguments().size() && schema.arguments()[a].default_value(); ++a) {
-    arguments.push_back(*schema.arguments()[a].default_value());
-  }
-  return arguments;
-}
-
 bool isLow(at::ScalarType type) { return type == at::kByte || type == at::kChar || isLowPrecisionFloat(type); }
-
-// Scale and zero point of a value that holds integers while the model runs, taken from its producer through operations
-// that move integers.
-std::optional<AffineParameters> affineOf(Value* value) {
-  for (int depth = 0; depth < 1000 && value != nullptr; ++depth) {
-    Node* node = value->node();
-    if (readFusedOp(node)) return quantizationOf(value);
-    value = node->inputs().empty() ? nullptr : node->input(0);
-  }
-  return std::nullopt;
-}
 
 // True for nodes that only change a value's form and compute nothing.
 bool converts(Node* node) {
@@ -130,7 +109,7 @@ class Comparison {
   std::vector<AccuracyRecord> run(const Inputs& inputs) {
     NodeRunner runner(graph_, [this](Node* node, std::int64_t, std::int64_t) { look(node); });
     runner_ = &runner;
-    runner.run(argumentsOf(rewritten_, inputs));
+    runner.run(copiedArguments(rewritten_, rewritten_, inputs));
     return std::move(records_);
   }
 
@@ -174,14 +153,8 @@ class Comparison {
                                                                                                   : &expected->second;
   }
 
-  // Returns the real values that the integers stand for, in FP32.
   static std::optional<at::Tensor> realOf(Value* value, const IValue& now) {
-    if (!now.isTensor() || !now.toTensor().defined()) return std::nullopt;
-    const at::Tensor& tensor = now.toTensor();
-    if (at::isFloatingType(tensor.scalar_type())) return tensor.to(at::kFloat);
-    const auto affine = affineOf(value);
-    if (!affine) return std::nullopt;
-    return (tensor.to(at::kFloat) - static_cast<double>(affine->zero_point)) * affine->scale;
+    return now.isTensor() && now.toTensor().defined() ? realValue(value, now.toTensor()) : std::nullopt;
   }
 
   // Converts `real` to the form that the value has in the lower precision.
@@ -280,7 +253,7 @@ std::vector<AccuracyRecord> nodeAccuracy(const torch::jit::Module& frozen, const
   running = &runner;
   SeededGenerator generator;
   generator.seed(1);
-  runner.run(argumentsOf(reference, inputs));
+  runner.run(copiedArguments(reference, reference, inputs));
   generator.seed(1);
   return Comparison(rewritten, origins, std::move(expected)).run(inputs);
 }

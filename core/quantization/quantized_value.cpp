@@ -31,4 +31,20 @@ std::optional<AffineParameters> quantizationOf(const Value* value) {
   return std::nullopt;
 }
 
+std::optional<AffineParameters> affineOf(Value* value) {
+  for (int depth = 0; depth < 1000 && value != nullptr; ++depth) {
+    torch::jit::Node* node = value->node();
+    if (readFusedOp(node)) return quantizationOf(value);
+    value = node->inputs().empty() ? nullptr : node->input(0);
+  }
+  return std::nullopt;
+}
+
+std::optional<at::Tensor> realValue(Value* value, const at::Tensor& now) {
+  if (at::isFloatingType(now.scalar_type())) return now.to(at::kFloat);
+  const auto affine = affineOf(value);
+  if (!affine) return std::nullopt;
+  return (now.to(at::kFloat) - static_cast<double>(affine->zero_point)) * affine->scale;
+}
+
 }  // namespace ipex_studio

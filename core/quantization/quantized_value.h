@@ -13,4 +13,12 @@ namespace ipex_studio {
 // not tell.
 std::optional<AffineParameters> quantizationOf(const torch::jit::Value* value);
 
+// The real values that a tensor of the graph stands for, as FP32: of integers those that its producer's scale and zero
+// point give. nullopt for integers of which neither is known.
+std::optional<at::Tensor> realValue(torch::jit::Value* value, const at::Tensor& now);
+
+// Scale and zero point as quantizationOf() gives them, taken from further producers through operations that move
+// integers.
+std::optional<AffineParameters> affineOf(torch::jit::Value* value);
+
 }  // namespace ipex_studio

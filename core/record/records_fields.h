@@ -2,7 +2,7 @@
 // records_json.cpp.
 #pragma once
 
-#include "core/record/records.h"
+#include "core/record/bisect_record.h"
 
 namespace ipex_studio {
 
@@ -156,6 +156,35 @@ void describe(V& v, AccuracyRecord& r) {
   v("cosine", r.cosine);
   v("pass", r.pass);
   v("text", r.text);
+}
+
+template <class V>
+void describe(V& v, ValueDifference& r) {
+  v("name", r.name);
+  v("other", r.other);
+  v("source", r.source);
+  v("origins", r.origins, Range::kNonNegative);
+  v("accuracy", r.accuracy);
+  v("place", r.place);
+  v("value", r.value);
+  v("expected", r.expected);
+  v("nans", r.nans, Range::kNonNegative);
+  v("right_nans", r.right_nans, Range::kNonNegative);
+  v("nan_place", r.nan_place);
+}
+
+template <class V>
+void describe(V& v, BisectRecord& r) {
+  v("results", r.results);
+  v("compared", r.compared, Range::kNonNegative);
+  v("nodes", r.nodes, Range::kNonNegative);
+  v("wrong", r.wrong);
+  v("feeds", r.feeds);
+  v("alone", r.alone);
+  v("cause", r.cause);
+  v("blame", r.blame);
+  v("why", r.why);
+  v("confirmed", r.confirmed);
 }
 
 template <class V>

@@ -16,6 +16,9 @@
 
 namespace ipex_studio {
 
+struct ValueDifference;  // core/record/bisect_record.h
+struct BisectRecord;
+
 // Longest JSON text that is read. A 5,000-node snapshot takes about 3 MB.
 constexpr std::size_t kMaxRecordBytes = std::size_t{256} << 20;
 
@@ -31,6 +34,8 @@ nlohmann::json toJson(const StepTime& record);
 nlohmann::json toJson(const NoiseRecord& record);
 nlohmann::json toJson(const MachineFacts& record);
 nlohmann::json toJson(const AccuracyRecord& record);
+nlohmann::json toJson(const ValueDifference& record);
+nlohmann::json toJson(const BisectRecord& record);
 nlohmann::json toJson(const MetricRecord& record);
 nlohmann::json toJson(const SensitivityRecord& record);
 nlohmann::json toJson(const TradeoffRecord& record);

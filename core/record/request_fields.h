@@ -258,7 +258,9 @@ void describe(V& v, Request& r) {
   v(StudioOnly(), r.force_precision,
     Flag(FlagSet::kRewrite, "--force-precision", "", "Compute so even where this CPU has to emulate it."));
   v(JsonField("optimize.disabled_passes"), optimize.disabled_passes,
-    Flag(FlagSet::kRewrite, "--disable", "PASS,...", "Passes to leave out; `ipex-studio passes` lists them.")
+    Flag(FlagSet::kRewrite, "--disable", "PASS,...",
+         "Passes to leave out, which `ipex-studio passes` lists; PASS#NODES leaves one rewrite of a pass out, or "
+         "one planned operation, as `ipex-studio bisect` names them.")
         .withCommas());
   v(JsonField("optimize.tune"), optimize.tune,
     Flag(FlagSet::kRewrite, "--tune", "",

@@ -38,6 +38,8 @@ int dispatch(const CommandLine& line, const WindowRunner& window) {
       return verifyModels(line);
     case CommandKind::kCheck:
       return checkAgainst(line);
+    case CommandKind::kBisect:
+      return bisectModel(line);
     case CommandKind::kCompare:
       return compareRecordedRuns(line);
     case CommandKind::kReport:

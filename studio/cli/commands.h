@@ -21,6 +21,7 @@ int printPasses(const CommandLine& line);
 int inspectModel(const CommandLine& line);
 int verifyModels(const CommandLine& line);
 int checkAgainst(const CommandLine& line);  // check
+int bisectModel(const CommandLine& line);
 int compareRecordedRuns(const CommandLine& line);
 int writeReport(const CommandLine& line);
 int importDatabase(const CommandLine& line);

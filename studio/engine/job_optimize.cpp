@@ -36,8 +36,6 @@
 namespace ipex_studio {
 namespace {
 
-AccuracyRule accuracyRule(const EngineJob& job) { return {job.optimize.precision, job.optimize.min_cosine}; }
-
 // The start of a job, with the work that was done while it waited.
 struct Begun {
   std::optional<Model> model;
@@ -355,21 +353,10 @@ void runOptimizeJob(const EngineJob& described, Channel& channel) {
   if (!job.optimize_only) serve(job, measure, begun, state, optimized, channel);
 }
 
-// True if the model writes to its attributes. A model that cannot be frozen counts as one that does, since several
-// calls in sequence are right for any.
-bool keepsState(const torch::jit::Module& module) {
-  try {
-    return !ModuleState(freezeForPasses(module, {})).empty();
-  } catch (const std::exception&) {
-    return true;
-  }
-}
-
 void runVerifyJob(const EngineJob& job, Channel& channel) {
   channel.progress("load", 0);
   Model original = Model::load(kEngineModelPath, job.method);
-  Model candidate = Model::load("/proc/self/fd/5", job.method);
-  static_assert(kEngineOtherFd == 5);
+  Model candidate = Model::load(kEngineOtherPath, job.method);
   const JobInputs inputs(original, job);
   nlohmann::json records = nlohmann::json::array();
   std::vector<AccuracyRecord> all;

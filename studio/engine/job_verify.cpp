@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/model/further_inputs.h"
+#include "core/model/module_state.h"
 #include "studio/engine/jobs.h"
 
 namespace ipex_studio {
@@ -30,9 +31,10 @@ void keepInTime(FurtherInputsSearch& search) {
   search.found.resize(std::min(search.found.size(), std::max(fit, kMinFurther)));
 }
 
-std::string triedText(const FurtherInputsSearch& search) {
+// `compared`: so many of the inputs, those that stand first.
+std::string triedText(const FurtherInputsSearch& search, std::size_t compared) {
   std::vector<std::string> texts;
-  for (const FurtherInputs& further : search.found) texts.push_back(further.text);
+  for (std::size_t f = 0; f < compared; ++f) texts.push_back(search.found[f].text);
   std::string text = texts.empty() ? "The model takes no inputs but these, as far as was tried"
                                    : fmt::format("Results were also compared on {}", fmt::join(texts, "; "));
   if (search.ways > 0)
@@ -41,6 +43,16 @@ std::string triedText(const FurtherInputsSearch& search) {
 }
 
 }  // namespace
+
+AccuracyRule accuracyRule(const EngineJob& job) { return {job.optimize.precision, job.optimize.min_cosine}; }
+
+bool keepsState(const torch::jit::Module& module) {
+  try {
+    return !ModuleState(freezeForPasses(module, {})).empty();
+  } catch (const std::exception&) {
+    return true;
+  }
+}
 
 AccuracyRecord worstAccuracy(const EngineJob& job, const AccuracyRule& rule, const JobInputs& inputs, bool stateful,
                              const std::vector<ReferenceResults>& references, torch::jit::Module& candidate,
@@ -81,8 +93,10 @@ FurtherAccuracy furtherAccuracy(const EngineJob& job, const AccuracyRule& rule, 
   FurtherInputsSearch search = findFurtherInputs(original.module(), inputs.example());
   keepInTime(search);
   FurtherAccuracy accuracy;
-  accuracy.tried = triedText(search);
+  std::string refused;
+  std::size_t compared = 0;
   for (const FurtherInputs& further : search.found) {
+    ++compared;
     const std::vector<Inputs> steps(stateful ? 2 : 1, further.inputs);
     const ReferenceResults reference = referenceResults(original.module(), steps, job.reset_method);
     AccuracyRecord record;
@@ -92,8 +106,7 @@ FurtherAccuracy furtherAccuracy(const EngineJob& job, const AccuracyRule& rule, 
     } catch (const Error& problem) {
       // A sentence instead of a result: ranks and types are those of the example.
       if (problem.code() == ExitCode::kUsage) {
-        accuracy.tried +=
-            fmt::format(" The optimized model refuses {}: its values have another rank or type.", further.text);
+        refused += fmt::format(" The optimized model refuses {}: its values have another rank or type.", further.text);
         continue;
       }
       record.pass = false;
@@ -105,6 +118,7 @@ FurtherAccuracy furtherAccuracy(const EngineJob& job, const AccuracyRule& rule, 
     accuracy.failing = steps;
     break;
   }
+  accuracy.tried = triedText(search, compared) + refused;
   return accuracy;
 }
 

@@ -9,6 +9,13 @@
 
 namespace ipex_studio {
 
+// The rule that the job asks for.
+AccuracyRule accuracyRule(const EngineJob& job);
+
+// True if the model writes to its attributes. A model that cannot be frozen counts as one that does, since several
+// calls in sequence are right for any.
+bool keepsState(const torch::jit::Module& module);
+
 // The worst record over all sequences of calls that the inputs stand for, each from the state that the candidate has
 // and gets back. `stateful`: it keeps state between calls. `references`: results of each sequence; without them they
 // are computed on an original that is loaded afresh, so that state and memory of the model that is timed stay as they

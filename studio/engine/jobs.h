@@ -8,11 +8,14 @@ namespace ipex_studio {
 
 // Path of the model, which is an inherited descriptor.
 constexpr const char* kEngineModelPath = "/proc/self/fd/4";
-static_assert(kEngineModelFd == 4);
+constexpr const char* kEngineOtherPath = "/proc/self/fd/5";  // of the second model
+static_assert(kEngineModelFd == 4 && kEngineOtherFd == 5);
 
 void runBaselineJob(const EngineJob& job, Channel& channel);
 void runOptimizeJob(const EngineJob& job, Channel& channel);
 void runVerifyJob(const EngineJob& job, Channel& channel);
+void runBisectJob(const EngineJob& job, Channel& channel);
+void runBisectFilesJob(const EngineJob& job, Channel& channel);
 void runCalibrateJob(const EngineJob& job, Channel& channel);
 void runSearchJob(const EngineJob& job, Channel& channel);
 void runPassesJob(Channel& channel);

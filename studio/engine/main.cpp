@@ -35,6 +35,10 @@ void runJob(const EngineJob& job, Channel& channel) {
       return runOptimizeJob(job, channel);
     case JobKind::kVerify:
       return runVerifyJob(job, channel);
+    case JobKind::kBisect:
+      return runBisectJob(job, channel);
+    case JobKind::kBisectFiles:
+      return runBisectFilesJob(job, channel);
     case JobKind::kCalibrate:
       return runCalibrateJob(job, channel);
     case JobKind::kSearch:

@@ -61,6 +61,18 @@ Both run as they are and take turns, and the old one runs twice: what differs be
 what is so against both, by the ratio and its interval, and again in new processes.
 )";
 
+constexpr char kBisectExamples[] = R"(
+Examples:
+  ipex-studio bisect model.pt --precision bf16                where the optimized model goes wrong
+  ipex-studio bisect model.pt --data images/ --disable fuse-activation
+  ipex-studio bisect model.pt exported.pt --json              where another file differs
+
+Both sides run node by node on the same inputs, without keeping their values. Printed are the first node whose value is
+over the tolerance, the element where it is worst, what it reads, and what is to blame: a rewrite or a kernel by its name
+for --disable, a precision, or what was changed in the other file. Without that, and nothing else, results are compared
+again. Exit codes: 0 nothing is over the tolerance, 4 something is, others as for run.
+)";
+
 constexpr char kShowExamples[] = R"(
 Examples:
   ipex-studio show model.pt                          after all passes
@@ -200,6 +212,20 @@ void addCheck(CLI::App& app, CommandLine& line) {
   check->footer(kCheckExamples);
 }
 
+void addBisect(CLI::App& app, CommandLine& line) {
+  CLI::App* bisect =
+      addCommand(app, line, CommandKind::kBisect, "bisect",
+                 "Find the first node at which an optimized model, or another file, goes wrong, and why");
+  addModel(*bisect, line, "The original.");
+  bisect->add_option("OTHER", line.other, "A file that should give the same; without it the model as optimized.")
+      ->type_name("FILE");
+  addDatabase(*bisect, line);
+  addJson(*bisect, line);
+  addFlags(*bisect, line,
+           {FlagSet::kModel, FlagSet::kCompare, FlagSet::kRewrite, FlagSet::kData, FlagSet::kRecipe, FlagSet::kCosine});
+  bisect->footer(kBisectExamples);
+}
+
 void addDatabaseCommands(CLI::App& app, CommandLine& line) {
   CLI::App* compare = addCommand(app, line, CommandKind::kCompare, "compare", "Set two recorded runs side by side");
   compare->add_option("DB", line.database, "A profile.db.")->required()->type_name("FILE");
@@ -297,6 +323,7 @@ std::unique_ptr<CLI::App> makeApp(CommandLine& line) {
   addPrecisionCommands(*app, line);
   addLookingCommands(*app, line);
   addCheck(*app, line);
+  addBisect(*app, line);
   addDatabaseCommands(*app, line);
   return app;
 }

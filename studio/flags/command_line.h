@@ -21,6 +21,7 @@ enum class CommandKind {
   kInspect,
   kVerify,
   kCheck,
+  kBisect,
   kCalibrate,
   kQuantize,
   kTune,
@@ -37,7 +38,7 @@ struct CommandLine : Request {
   CommandKind kind = CommandKind::kStudio;
 
   std::string model;     // the file to work on: a model, or a database for kStudio
-  std::string other;     // kVerify, kCheck: the second model; kImport: the database to take from
+  std::string other;     // kVerify, kCheck, kBisect: the second model; kImport: the database to take from
   std::string database;  // --db; empty: the default one
   std::string output;    // -o
   bool force = false;    // files that exist already are replaced

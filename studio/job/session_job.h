@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/record/records.h"
+#include "core/record/bisect_record.h"
 #include "core/record/request.h"
 #include "core/record/tuning_store.h"
 #include "studio/job/process.h"
@@ -156,5 +156,10 @@ std::vector<std::pair<std::string, std::string>> listPasses(const Cancellation& 
 // method, threads, seed and trust. Throws Error.
 std::vector<AccuracyRecord> verifyFiles(const CheckedModel& original, const CheckedModel& candidate,
                                         const JobRequest& request, JobEvents& events, const Cancellation& cancellation);
+
+// Finds the first node at which the model that `request` makes differs from its original or, with `other` (may be
+// null), at which that file does, and what is to blame. Throws Error.
+BisectRecord bisect(const CheckedModel& original, const CheckedModel* other, const JobRequest& request,
+                    JobEvents& events, const Cancellation& cancellation);
 
 }  // namespace ipex_studio

@@ -1,4 +1,4 @@
-// Jobs that answer with one result: the list of passes, and the comparison of two files.
+// Jobs that answer with one result: the list of passes, the comparison of two files, the first wrong node.
 #include <algorithm>
 
 #include "core/record/records_json.h"
@@ -69,6 +69,24 @@ std::vector<AccuracyRecord> verifyFiles(const CheckedModel& original, const Chec
   for (const json& record : resultList(result, "accuracy")) records.push_back(recordFromJson<AccuracyRecord>(record));
   if (records.empty()) unexpectedMessage("result");
   return records;
+}
+
+BisectRecord bisect(const CheckedModel& original, const CheckedModel* other, const JobRequest& request,
+                    JobEvents& events, const Cancellation& cancellation) {
+  checkRequest(request);
+  const JobFolder folder;
+  if (other != nullptr && (!original.worker.empty() || !other->worker.empty()))
+    throw Error(ExitCode::kUnsupported,
+                "Two files are compared on this machine only; run ipex-studio bisect on the worker's.");
+  EngineStart start =
+      engineStart(original, request, folder, request.measure.threads > 0 ? request.measure.threads : usableCores());
+  if (other != nullptr) start.other_fd = other->fd.get();
+  EngineProcess engine(start, cancellation);
+  const JobKind kind = other != nullptr ? JobKind::kBisectFiles : JobKind::kBisect;
+  const json result = runToResult(engine, engineJob(kind, original, request, folder, start.threads), &events);
+  const auto found = result.find("bisect");
+  if (found == result.end()) unexpectedMessage("result");
+  return recordFromJson<BisectRecord>(*found);
 }
 
 }  // namespace ipex_studio

@@ -68,7 +68,8 @@ class Worker {
 
  private:
   void startEngine(EngineJob job) {
-    if (!job.optimize.dump_directory.empty() || job.kind == JobKind::kVerify) unexpectedMessage("job");
+    const bool two_files = job.kind == JobKind::kVerify || job.kind == JobKind::kBisectFiles;
+    if (!job.optimize.dump_directory.empty() || two_files) unexpectedMessage("job");
     request_.inputs_path = job.inputs_path = absolutePath(job.inputs_path);
     request_.data = job.data;
     request_.measure = job.measure;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "core/record/bisect_record.h"
 #include "studio/panels/data_table.h"
 #include "studio/panels/panel.h"
 #include "studio/panels/table_cells.h"
@@ -129,6 +130,7 @@ class InspectorPanel : public Panel {
     }
     const std::vector<std::int32_t> rows = rowsOf(index.optimized, selection.origins());
     drawTitle(node, index, rows);
+    drawFirstWrong(snapshot, selection);
     drawSteps(index, rows, selection);
     drawKernels(index, rows);
     drawPrecision(snapshot, selection);
@@ -184,6 +186,17 @@ class InspectorPanel : public Panel {
     label(ui_.theme.dim, displayText(node->kind, 48) + made);
     ImGui::PopTextWrapPos();
     if (!node->scope.empty()) entry("module", displayText(node->scope, 120));
+  }
+
+  // What a search for the first wrong node said of the selected one.
+  void drawFirstWrong(const StudioSnapshot& snapshot, const Selection& selection) const {
+    const auto& found = snapshot.work.first_wrong.found;
+    if (found == nullptr || found->wrong.empty() || !selection.overlaps(found->wrong.front().origins)) return;
+    heading("First wrong node");
+    paragraph(ui_.theme.bad, displayText(snapshot.work.first_wrong.sentence, 600));
+    for (const ValueDifference& feed : found->feeds)
+      paragraph(ui_.theme.dim, fmt::format("It reads {}, which is {}.", displayText(feed.name, 200),
+                                           feed.accuracy.pass ? "right" : "wrong"));
   }
 
   void drawSteps(const JobIndex& index, const std::vector<std::int32_t>& rows, const Selection& selection) const {

@@ -38,19 +38,21 @@ namespace ipex_studio {
 // Descriptors an engine starts with.
 constexpr int kEngineChannelFd = 3;  // frames, both ways
 constexpr int kEngineModelFd = 4;    // the model, open for reading
-constexpr int kEngineOtherFd = 5;    // the second model of `verify`, if any
+constexpr int kEngineOtherFd = 5;    // the second model of `verify` or `bisect`, if any
 constexpr int kEngineExportFd = 6;   // an empty file for the export, if one may be asked for
 
 // Largest frame either side takes. A 5,000-node snapshot is about 3 MB.
 constexpr std::uint32_t kMaxFrameBytes = 256u << 20;
 
 enum class JobKind {
-  kBaseline,   // default freeze, timed turn by turn
-  kOptimize,   // passes, plan, accuracy, timed turn by turn, export
-  kPasses,     // names and summaries of all passes
-  kVerify,     // results of the second model against those of the first
-  kCalibrate,  // runs data through the model; the result is a recipe
-  kSearch,     // finds the fastest precisions within a budget; the result is a recipe and what was tried
+  kBaseline,     // default freeze, timed turn by turn
+  kOptimize,     // passes, plan, accuracy, timed turn by turn, export
+  kPasses,       // names and summaries of all passes
+  kVerify,       // results of the second model against those of the first
+  kCalibrate,    // runs data through the model; the result is a recipe
+  kBisect,       // the first node at which the optimized model is wrong, and what is to blame
+  kBisectFiles,  // the first node at which the second model differs from the first
+  kSearch,       // finds the fastest precisions within a budget; the result is a recipe and what was tried
 };
 
 // The job of one engine process. Paths are as the engine sees them: descriptors as /proc/self/fd/N.

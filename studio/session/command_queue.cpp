@@ -23,6 +23,7 @@ struct ReplacesJob {
   bool operator()(const TrustCommand&) const { return false; }
   bool operator()(const ReportCommand&) const { return false; }
   bool operator()(const DropFlagCommand&) const { return false; }
+  bool operator()(const FirstWrongNodeCommand&) const { return false; }
 };
 
 }  // namespace

@@ -21,7 +21,8 @@ Session::Session(SessionOptions options)
     : model_(std::move(options), *this, queue_.cancellation()),
       runner_(model_, decisions_, history_, trials_, *this, queue_.cancellation()),
       export_(model_, decisions_, runner_, *this, queue_.cancellation()),
-      tuning_(model_, decisions_, runner_, *this, queue_.cancellation()) {
+      tuning_(model_, decisions_, runner_, *this, queue_.cancellation()),
+      bisect_(model_, decisions_, runner_, *this, queue_.cancellation()) {
   const std::string& file = model_.file();
   if (!file.empty()) {
     status_.set(JobStatus{JobState::kWorking, "open", -1, -1, ""});
@@ -161,12 +162,17 @@ void Session::handle(const DropFlagCommand& command) {
   beside([&] { tell(model_.dropFlag(command.name)); });
 }
 
+void Session::handle(const FirstWrongNodeCommand&) {
+  guarded([&] { bisect_.run(); });
+}
+
 void Session::closeModel() {
   runner_.drop();
   model_.close();
   decisions_.clear();
   trials_.clear();
   export_.clear();
+  bisect_.clear();
   tuning_.forgetInterrupted();
 }
 
@@ -275,6 +281,7 @@ SnapshotParts Session::parts() const {
   parts.overrides = decisions_.state(model_.loaded() && runner_.hasJob() && parts.status.state != JobState::kWorking);
   parts.work = model_.work();
   parts.work.exported = export_.result();
+  parts.work.first_wrong = bisect_.state();
   parts.work.tuning.possible = model_.loaded();
   parts.work.tuning.calibration_waits = tuning_.calibrationWaits();
   parts.work.tuning.search_waits = tuning_.searchWaits();

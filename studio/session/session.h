@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "studio/session/bisect_job.h"
 #include "studio/session/command_queue.h"
 #include "studio/session/decisions.h"
 #include "studio/session/history.h"
@@ -55,6 +56,7 @@ class Session : public SnapshotSource, private Reporter {
   void handle(const ReportCommand& command);
   void handle(const FlagsCommand& command);
   void handle(const DropFlagCommand& command);
+  void handle(const FirstWrongNodeCommand& command);
   void open(const std::string& path);
   void openDatabase(const std::string& path);
   void showJob(const Database& database, std::int64_t id);
@@ -95,6 +97,7 @@ class Session : public SnapshotSource, private Reporter {
   JobRunner runner_;
   ModelExport export_;
   TuningJobs tuning_;
+  BisectJob bisect_;
 
   std::thread thread_;
 };

@@ -104,6 +104,9 @@ struct StepOverridesCommand {
   bool redo = false;
 };
 
+// Find the first node at which the model as it is optimized now goes wrong, and what is to blame.
+struct FirstWrongNodeCommand {};
+
 // Flags of `ipex-studio run` for the open model, which is optimized with them at once; they replace those before.
 struct FlagsCommand {
   std::string words;
@@ -116,7 +119,7 @@ struct DropFlagCommand {
 
 using Command = std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand,
                              ShowJobCommand, CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand,
-                             TuneCommand, ReportCommand, FlagsCommand, DropFlagCommand>;
+                             TuneCommand, ReportCommand, FlagsCommand, DropFlagCommand, FirstWrongNodeCommand>;
 
 // Filled by panels on the drawing thread, emptied by the window after each frame.
 class Commands {

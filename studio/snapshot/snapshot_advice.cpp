@@ -40,14 +40,27 @@ void adviseOnAccuracy(const JobIndex& index, std::vector<Advice>* advice) {
   const AccuracyRecord& accuracy = index.optimized.run->accuracy;
   std::string text = accuracy.text.empty() ? fmt::format("max relative error {:.2g}", accuracy.max_rel)
                                            : displayText(accuracy.text, 200);
-  advice->push_back(
-      {Advice::Tone::kWarning, "Results differ from the original: " + text, "Show log", {}, "log", {}, "", ""});
+  advice->push_back({Advice::Tone::kWarning,
+                     "Results differ from the original: " + text,
+                     "Show log",
+                     {},
+                     "log",
+                     {},
+                     "verify.first-wrong",
+                     "First wrong node"});
 }
 
 void adviseOnPasses(const JobRecord& job, std::vector<Advice>* advice) {
   for (const Remark& remark : job.remarks) {
     if (remark.reason != kLeftOutReason) continue;
-    advice->push_back({Advice::Tone::kWarning, displayText(remark.text, 200), "Show", {}, "remarks", {}, "", ""});
+    advice->push_back({Advice::Tone::kWarning,
+                       displayText(remark.text, 200),
+                       "Show",
+                       {},
+                       "remarks",
+                       {},
+                       "verify.first-wrong",
+                       "First wrong node"});
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "core/record/records.h"
 
 namespace ipex_studio {
+
+struct BisectRecord;  // core/record/bisect_record.h
 
 // The question how far a model that can do more than compute is to be trusted.
 struct TrustQuestion {
@@ -28,6 +31,13 @@ struct ExportResult {
   std::int64_t prepared_bytes = 0;         // size of the weights beside the file; 0: there are none
   std::optional<AccuracyRecord> accuracy;  // comparison of the file's results with the original's
   std::string problem;                     // why the export failed, as a sentence; empty otherwise
+};
+
+// The answer to FirstWrongNodeCommand.
+struct FirstWrongNodeState {
+  std::shared_ptr<const BisectRecord> found;  // null: nobody asked
+  // "The first wrong node is layer1.conv (aten::conv2d): 0.53 instead of 0.12 at [0, 3], because of fuse-activation#7."
+  std::string sentence;
 };
 
 struct TuningState {
@@ -51,6 +61,7 @@ struct WorkState {
   TrustQuestion trust;
   ExportResult exported;
   TuningState tuning;
+  FirstWrongNodeState first_wrong;
   std::string flags;                      // flags of the command line in force, as words that give them again
   std::vector<FlagShown> flags_in_force;  // one by one
   bool prepared = false;                  // true: --prepared is among the flags, so the export dialog begins with it

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/record/bisect_record.h"
 #include "studio/panels/graph/scene_service.h"
 #include "studio/panels/mode_chips.h"
 #include "studio/panels/panel_list.h"
@@ -114,6 +115,11 @@ void App::act(const StudioSnapshot& snapshot) {
     if (selection_.take(std::string("report.") + ending))
       report_ = reportOf(snapshot, tableFileName(snapshot, "report") + "." + ending);
   }
+  // Both sides of the graph show the same selection.
+  const auto& found = snapshot.work.first_wrong.found;
+  if (found != found_ && found != nullptr && !found->wrong.empty())
+    selection_.select(found->wrong.front().origins, true);
+  found_ = found;
   std::error_code ignored;
   if (!snapshot.work.file.empty() && snapshot.work.file != opened_) {
     opened_ = snapshot.work.file;

@@ -27,6 +27,7 @@ void AppDialogs::draw(const StudioSnapshot& snapshot, Selection& selection, Comm
   for (const auto& [action, goal] : kTuneActions) {
     if (selection.take(action)) tuning_.open(goal);
   }
+  if (selection.take("verify.first-wrong")) commands.post(FirstWrongNodeCommand{});
   if (files_.draw()) commands.post(OpenCommand{files_.path()});
   tuning_.draw(snapshot, selection, commands);
   drawTrust(snapshot, commands);

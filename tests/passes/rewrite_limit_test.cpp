@@ -84,7 +84,7 @@ const std::vector<LimitedModel>& limitedModels() {
   return models;
 }
 
-struct RewriteCount : WholePipeline {
+struct RemarkCount : WholePipeline {
   std::int64_t rewrites = 0;
   void onPass(const PassRecord& record) override {
     if (record.name != kLowerToPlanName) rewrites += record.rewrites;
@@ -103,7 +103,7 @@ TEST(EveryLimit, GivesARightGraph) {
                                                                                 {"g", positive}});
     std::vector<Inputs> inputs;
     for (const auto& sizes : model.sizes) inputs.push_back({at::randn(sizes)});
-    RewriteCount count;
+    RemarkCount count;
     optimizeModel(module, {inputs[0][0].deepcopy()}, {}, count);
     for (std::int64_t limit = 0; limit <= count.rewrites; ++limit) {
       SCOPED_TRACE(limit);

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "core/base/error.h"
+#include "core/record/bisect_record.h"
 #include "tests/profiler/refusal.h"
 #include "tests/profiler/synthetic_job.h"
 
@@ -36,6 +37,24 @@ TEST(RecordsJson, NumbersThatAreNotFiniteBecomeNaN) {
   const auto after = recordFromJson<AccuracyRecord>(parseRecordText(dumpJson(toJson(accuracy))));
   EXPECT_TRUE(std::isnan(after.max_rel));
   EXPECT_TRUE(std::isnan(after.max_abs));
+}
+
+TEST(RecordsJson, BisectionsSurviveTextAndBack) {
+  BisectRecord before;
+  before.results.pass = false;
+  before.compared = 7;
+  before.wrong.resize(1);
+  before.wrong[0].name = "layer1.conv (aten::conv2d)";
+  before.wrong[0].origins = {3, 4};
+  before.wrong[0].place = "[0, 3]";
+  before.wrong[0].value = 0.5;
+  before.feeds.resize(2);
+  before.cause = "rewrite";
+  before.blame = "fuse-activation#3+4";
+  before.confirmed = true;
+  const auto after = recordFromJson<BisectRecord>(parseRecordText(dumpJson(toJson(before))));
+  EXPECT_EQ(toJson(after), toJson(before));
+  EXPECT_EQ(after.wrong.at(0).origins, before.wrong[0].origins);
 }
 
 TEST(RecordsJson, BytesThatAreNotUtf8AreRepaired) {

@@ -57,6 +57,23 @@ TEST(NodeRunner, ControlFlow) {
   expectSameNodeByNode(raises, "prim::Uninitialized", {at::randn({2, 4})});
 }
 
+TEST(NodeRunner, RunsInSteps) {
+  const torch::NoGradGuard no_grad;
+  Module module = scriptModule("def forward(self, x):\n    y = torch.relu(x)\n    return y + 1\n");
+  const auto graph = module.get_method("forward").graph();
+  const at::Tensor x = at::randn({2, 4});
+  NodeRunner runner(*graph);
+  runner.begin({module._ivalue(), x});
+  const torch::jit::Node* first = runner.step();
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->kind(), c10::aten::relu);
+  EXPECT_TRUE(at::equal(runner.valueOf(first->output()).toTensor(), at::relu(x)));
+  runner.setValue(first->output(), at::zeros({2, 4}));
+  EXPECT_NE(runner.step(), nullptr);
+  EXPECT_EQ(runner.step(), nullptr);
+  EXPECT_TRUE(at::equal(runner.results().at(0).toTensor(), at::ones({2, 4})));
+}
+
 TEST(NodeRunner, Containers) {
   expectSameNodeByNode("    a = [x, x * 2]\n    return a\n", "prim::ListConstruct");
   expectSameNodeByNode("    a, b = x.size()\n    return x * a + b\n", "prim::ListUnpack");

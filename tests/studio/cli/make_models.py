@@ -314,6 +314,9 @@ def main() -> None:
 
     small = torch.jit.trace(Small().eval(), torch.rand(1, 3, 16, 16))
     small.save(path("small.pt"))
+    small.convolution.weight.data *= 1.5
+    small.save(path("scaled.pt"))
+    small.convolution.weight.data /= 1.5
     broken = Small().eval()
     broken.linear.weight.data[1, 2] = float("nan")
     torch.jit.trace(broken, torch.rand(1, 3, 16, 16), check_trace=False).save(path("nan_weight.pt"))

@@ -171,6 +171,18 @@ TEST_F(SessionTest, DecisionsAndFlagsInForceAreShownAndRemoved) {
   EXPECT_TRUE(bare->overrides.now.empty());
 }
 
+TEST_F(SessionTest, LooksForTheFirstWrongNode) {
+  Session session(optionsFor(modelFile("small.pt")));
+  ASSERT_EQ(settled(session)->status.state, JobState::kDone);
+  session.post(FirstWrongNodeCommand{});
+  const SnapshotPtr found =
+      waitUntil(session, [](const StudioSnapshot& snapshot) { return snapshot.work.first_wrong.found != nullptr; });
+  EXPECT_EQ(found->work.first_wrong.sentence, "No node is over the tolerance.");
+  EXPECT_EQ(found->status.state, JobState::kDone);
+  EXPECT_GT(found->work.first_wrong.found->compared, 0);
+  EXPECT_EQ(found->job->runs.size(), 2u);  // what was measured stays
+}
+
 TEST_F(SessionTest, OpensRecordedRunsWithoutAModel) {
   {
     Session session(optionsFor(modelFile("small.pt")));

@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "core/record/bisect_record.h"
 #include "studio/panels/dialogs/inputs_dialog.h"
 #include "studio/window/app.h"
 #include "studio/window/app_actions.h"
@@ -34,10 +35,11 @@ TEST(Actions, StandInTheOrderOfTheirGroups) {
     const std::string group = name.substr(0, name.find('.'));
     if (firsts.empty() || firsts.back() != group) firsts.push_back(group);
   }
-  const std::vector<std::string> expected = {
-      "run",     "file",     "palette", "shortcuts", "tune",     "advice", "report",   "pass",       "graph",   "view",
-      "compare", "color",    "panel",   "inspector", "tab",      "row",    "table",    "operations", "remarks", "runs",
-      "kernel",  "override", "scope",   "point",     "override", "group",  "timeline", "theme",      "scale"};
+  const std::vector<std::string> expected = {"run",        "file",     "palette",   "shortcuts", "tune",     "verify",
+                                             "advice",     "report",   "pass",      "graph",     "view",     "compare",
+                                             "color",      "panel",    "inspector", "tab",       "row",      "table",
+                                             "operations", "remarks",  "runs",      "kernel",    "override", "scope",
+                                             "point",      "override", "group",     "timeline",  "theme",    "scale"};
   EXPECT_EQ(firsts, expected);
 }
 
@@ -75,6 +77,26 @@ class ActionsTest : public ::testing::Test {
   Commands commands_;
   SnapshotPtr snapshot_ = testing::resnetSnapshot();
 };
+
+TEST_F(ActionsTest, TheFirstWrongNodeBecomesTheSelection) {
+  settle();
+  app_.selection().request("verify.first-wrong");
+  settle();
+  const std::vector<Command> posted = commands_.take();
+  ASSERT_EQ(posted.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<FirstWrongNodeCommand>(posted[0]));
+  auto answered = std::make_shared<StudioSnapshot>(*snapshot_);
+  auto found = std::make_shared<BisectRecord>();
+  found->wrong.resize(1);
+  found->wrong[0].origins = {3, 4};
+  answered->work.first_wrong = {found, "The first wrong node is layer1.conv1."};
+  snapshot_ = answered;
+  settle();
+  EXPECT_EQ(app_.selection().origins(), (std::vector<OriginId>{3, 4}));
+  app_.selection().clear();
+  settle();
+  EXPECT_TRUE(app_.selection().empty());  // it is selected once
+}
 
 TEST_F(ActionsTest, EveryActionRunsWithoutAMouse) {
   settle();

@@ -1,0 +1,241 @@
+// A walk from the wrong results back to where everything is right.
+#include "core/compare/first_wrong_node.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace ipex_studio {
+namespace {
+
+using torch::jit::Node;
+using torch::jit::Value;
+
+constexpr std::size_t kMaxTries = 16;  // values that are replaced by right ones, each a run of both graphs
+
+bool isComputed(const Value* value) {
+  const auto kind = value->node()->kind();
+  return kind != c10::prim::Constant && kind != c10::prim::Param;
+}
+
+class WrongNodeSearch {
+ public:
+  WrongNodeSearch(const Lockstep& graphs, const std::vector<ValuePair>& pairs, const NodeNames& names)
+      : graphs_(graphs), pairs_(pairs), names_(names) {
+    for (std::size_t p = 0; p < pairs.size(); ++p) pair_of_[pairs[p].other] = p;
+  }
+
+  FirstWrongNode find(bool pairs_are_sure) {
+    found_ = graphs_.run(pairs_);
+    FirstWrongNode first;
+    first.results = found_.results;
+    for (const auto& difference : found_.differences) first.compared += difference.has_value() ? 1 : 0;
+    if (found_.failed != nullptr) {
+      describeFailure(&first);
+      return first;
+    }
+    const std::vector<std::size_t> wrong = wrongBehindResults();
+    if (found_.results.pass && pairs_are_sure) {
+      if (const auto hidden = firstBehindRight()) describe(*hidden, &first);
+      return first;
+    }
+    if (found_.results.pass || wrong.empty()) return first;
+    const auto chosen = mending(wrong);
+    first.alone = chosen.has_value();
+    describe(chosen ? earliestMending(*chosen) : wrong.front(), &first);
+    return first;
+  }
+
+ private:
+  const std::optional<ValueDifference>* differenceOfValue(const Value* value) const {
+    const auto found = pair_of_.find(value);
+    return found == pair_of_.end() ? nullptr : &found_.differences[found->second];
+  }
+
+  bool isRight(const Value* value) const {
+    const auto* difference = differenceOfValue(value);
+    return difference != nullptr && difference->has_value() && (*difference)->accuracy.pass;
+  }
+
+  bool isWrong(const Value* value) const {
+    const auto* difference = differenceOfValue(value);
+    return difference != nullptr && difference->has_value() && !(*difference)->accuracy.pass;
+  }
+
+  // Wrong pairs that lead to the results through values that are not known to be right, in order of the graph.
+  std::vector<std::size_t> wrongBehindResults() {
+    std::unordered_set<const Value*> reached;
+    std::vector<const Value*> open;
+    for (const Value* output : graphs_.otherGraph().outputs()) open.push_back(output);
+    while (!open.empty()) {
+      const Value* value = open.back();
+      open.pop_back();
+      if (!isComputed(value) || isRight(value) || !reached.insert(value).second) continue;
+      for (const Value* input : value->node()->inputs()) open.push_back(input);
+    }
+    std::vector<std::size_t> wrong;
+    for (Node* node : graphs_.otherGraph().nodes()) {
+      for (const Value* output : node->outputs()) {
+        if (reached.count(output) != 0 && isWrong(output)) wrong.push_back(pair_of_.at(output));
+      }
+    }
+    return wrong;
+  }
+
+  // The first wrong pair of which all operands are right, as far as they are known.
+  std::optional<std::size_t> firstBehindRight() const {
+    for (Node* node : graphs_.otherGraph().nodes()) {
+      const bool right = std::none_of(node->inputs().begin(), node->inputs().end(),
+                                      [this](const Value* input) { return isWrong(input); });
+      for (const Value* output : node->outputs()) {
+        if (right && isWrong(output)) return pair_of_.at(output);
+      }
+    }
+    return std::nullopt;
+  }
+
+  // The first of them that makes results right when it is right itself.
+  std::optional<std::size_t> mending(const std::vector<std::size_t>& wrong) const {
+    for (std::size_t w = 0; w < std::min(wrong.size(), kMaxTries); ++w) {
+      if (graphs_.run({pairs_[wrong[w]]}, 0).results.pass) return wrong[w];
+    }
+    return std::nullopt;
+  }
+
+  // Large elements that are right, those of a mask for example, hide errors that the tolerance measures by the largest.
+  // So the values before `chosen` that differ at all by more than FP32 rounds are tried, too, the nearest first.
+  std::size_t earliestMending(std::size_t chosen) const {
+    constexpr double kRounding = 1e-6;
+    constexpr int kMaxMisses = 3;  // values on one of several branches mend nothing
+    if (graphs_.tolerance().rule.precision != Precision::kFp32) return chosen;
+    const std::unordered_set<const Value*> before = allBehind(pairs_[chosen].other);
+    std::vector<std::size_t> candidates;
+    for (Node* node : graphs_.otherGraph().nodes()) {
+      for (const Value* output : node->outputs()) {
+        const auto* difference = before.count(output) != 0 ? differenceOfValue(output) : nullptr;
+        if (difference != nullptr && difference->has_value() && !((*difference)->accuracy.max_rel <= kRounding))
+          candidates.push_back(pair_of_.at(output));
+      }
+    }
+    int misses = 0;
+    for (std::size_t c = candidates.size(); c-- > 0 && misses < kMaxMisses;) {
+      const bool mends = graphs_.run({pairs_[candidates[c]]}, 0).results.pass;
+      if (mends) chosen = candidates[c];
+      misses = mends ? 0 : misses + 1;
+    }
+    return chosen;
+  }
+
+  // The values that a value depends on.
+  static std::unordered_set<const Value*> allBehind(const Value* value) {
+    std::unordered_set<const Value*> behind;
+    std::vector<const Value*> open(value->node()->inputs().begin(), value->node()->inputs().end());
+    while (!open.empty()) {
+      const Value* next = open.back();
+      open.pop_back();
+      if (!isComputed(next) || !behind.insert(next).second) continue;
+      open.insert(open.end(), next->node()->inputs().begin(), next->node()->inputs().end());
+    }
+    return behind;
+  }
+
+  void describe(std::size_t p, FirstWrongNode* first) const {
+    first->pair = pairs_[p];
+    first->wrong = named(p);
+    AccuracyRecord& accuracy = first->wrong->accuracy;
+    if (accuracy.pass)
+      accuracy.text += "; within the tolerance by its largest element, but all that is wrong comes from it";
+    accuracy.pass = false;
+    std::unordered_set<const Value*> met;
+    addFeeds(pairs_[p].other->node(), &met, &first->feeds);
+  }
+
+  void describeFailure(FirstWrongNode* first) const {
+    ValueDifference wrong;
+    if (!found_.failed->outputs().empty()) {
+      const Value* output = found_.failed->output(0);
+      const auto found = pair_of_.find(output);
+      if (found != pair_of_.end()) {
+        first->pair = pairs_[found->second];
+        wrong = names_.original(pairs_[found->second].original);
+      }
+      wrong.other = names_.other(output);
+    }
+    wrong.accuracy.pass = false;
+    wrong.accuracy.text = fmt::format("it fails: {}", found_.failure);
+    first->wrong = wrong;
+    std::unordered_set<const Value*> met;
+    addFeeds(found_.failed, &met, &first->feeds);
+  }
+
+  // Values that the node reads; those that were not compared are looked through.
+  void addFeeds(const Node* node, std::unordered_set<const Value*>* met, std::vector<ValueDifference>* feeds) const {
+    for (const Value* input : node->inputs()) {
+      if (!isComputed(input) || !met->insert(input).second) continue;
+      if (isRight(input) || isWrong(input)) {
+        feeds->push_back(named(pair_of_.at(input)));
+      } else {
+        addFeeds(input->node(), met, feeds);
+      }
+    }
+  }
+
+  ValueDifference named(std::size_t p) const {
+    ValueDifference difference = names_.original(pairs_[p].original);
+    const std::string name = difference.name, source = difference.source;
+    const std::vector<OriginId> origins = difference.origins;
+    difference = *found_.differences[p];
+    difference.name = name;
+    difference.source = source;
+    difference.origins = origins;
+    difference.other = names_.other(pairs_[p].other);
+    return difference;
+  }
+
+  const Lockstep& graphs_;
+  const std::vector<ValuePair>& pairs_;
+  const NodeNames& names_;
+  std::unordered_map<const Value*, std::size_t> pair_of_;
+  LockstepResult found_;
+};
+
+}  // namespace
+
+std::string nodeName(const OriginTable& table, const Node* node) {
+  const auto ids = table.of(node);
+  const std::string kind = node->kind().toQualString();
+  const std::string path = ids.empty() ? "" : table.origins().at(static_cast<std::size_t>(ids.back())).module_path;
+  return path.empty() ? kind : fmt::format("{} ({})", path, kind);
+}
+
+NodeNames namesOf(const OriginTable& original, const OriginTable& other) {
+  NodeNames names;
+  names.original = [&original](const Value* value) {
+    ValueDifference difference;
+    difference.name = isComputed(value) ? nodeName(original, value->node()) : "%" + value->debugName();
+    difference.origins = original.of(value).vec();
+    if (!difference.origins.empty())
+      difference.source = original.origins().at(static_cast<std::size_t>(difference.origins.back())).source;
+    return difference;
+  };
+  names.other = [&other](const Value* value) { return nodeName(other, value->node()); };
+  return names;
+}
+
+FirstWrongNode firstWrongNode(Lockstep graphs, const std::vector<ValuePair>& pairs, const NodeNames& names,
+                              const WrongNodeOptions& options) {
+  constexpr double kNarrower[] = {1e-4, 2e-5, 4e-6};
+  FirstWrongNode first;
+  for (const double share : kNarrower) {
+    ValueTolerance tolerance = graphs.tolerance();
+    tolerance.share = std::min(tolerance.share, share);
+    graphs.setTolerance(tolerance);
+    first = WrongNodeSearch(graphs, pairs, names).find(options.pairs_are_sure);
+    if (first.wrong || !options.results_are_wrong || tolerance.rule.precision != Precision::kFp32) break;
+  }
+  return first;
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,185 @@
+// Faults planted into networks, and what a bisection names: the node and what is to blame. A campaign plants a hundred.
+#include "passes/bisect.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/graph/fused_op.h"
+#include "core/model/read_inputs.h"
+#include "passes/bisect_files.h"
+#include "tests/core/graph/script_models.h"
+#include "tests/passes/planted_faults.h"
+
+namespace ipex_studio {
+namespace {
+
+using namespace testing;  // NOLINT: the fixture's names
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kNetworks[] = {"tiny_resnet",   "tiny_mobilenet", "tiny_unet",     "tiny_vit",
+                                     "tiny_convnext", "tiny_bert",      "tiny_densenet", "tiny_shufflenet",
+                                     "tiny_ssd_head", "tiny_dlrm"};
+
+struct SampleNetwork {
+  std::string name;
+  Module module;
+  Inputs inputs;
+};
+
+std::vector<SampleNetwork> sampleNetworks() {
+  std::vector<SampleNetwork> networks;
+  for (const char* name : kNetworks) {
+    const std::string path = std::string(IPEX_BINARY_DIR) + "/models/" + name;
+    if (!std::filesystem::exists(path + ".pt")) continue;
+    networks.push_back({name, Model::load(path + ".pt").module(), readRecordedCases(path + ".io.pt").at(0).inputs});
+  }
+  return networks;
+}
+
+// What is wrong with the answer to a planted fault; empty: nothing.
+std::string wrongAnswer(const BisectRecord& record, OriginId node, const std::string& blame) {
+  if (record.wrong.empty()) return "no node is named";
+  const auto& origins = record.wrong[0].origins;
+  if (std::find(origins.begin(), origins.end(), node) == origins.end())
+    return "another node is named: " + record.wrong[0].name;
+  if (record.blame != blame && record.blame != passOfRewrite(blame)) return "another blame is named: " + record.blame;
+  return record.confirmed ? "" : "it is not confirmed";
+}
+
+struct Tally {
+  int planted = 0, named = 0;
+  double slowest_s = 0;
+
+  void add(const std::string& title, const std::string& answer, Clock::time_point begin) {
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    ++planted;
+    named += answer.empty() ? 1 : 0;
+    slowest_s = std::max(slowest_s, seconds);
+    if (!answer.empty()) std::printf("%s: %s (%.1f s)\n", title.c_str(), answer.c_str(), seconds);
+  }
+};
+
+bool isWrong(const BisectRecord& record) { return !record.results.pass; }
+
+// Plants faults of this kind behind rewrites of the network until one makes results wrong; false if none does.
+bool tryRewrite(const SampleNetwork& network, FaultKind kind, std::mt19937& random, Tally* tally) {
+  const std::int64_t rewrites = countRewrites(network.module, network.inputs);
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    const auto rewrite = std::uniform_int_distribution<std::int64_t>(1, rewrites)(random);
+    const auto fault = plantBehindRewrite(network.module, network.inputs, rewrite, kind);
+    if (!fault) continue;
+    const auto begin = Clock::now();
+    const BisectRecord record = bisectOptimized(fault->model);
+    if (!isWrong(record)) continue;  // what follows hides the fault
+    tally->add(network.name + ", " + faultName(kind) + " behind " + fault->blame,
+               wrongAnswer(record, fault->node, fault->blame), begin);
+    return true;
+  }
+  return false;
+}
+
+bool tryPlan(const SampleNetwork& network, FaultKind kind, std::mt19937& random, Tally* tally) {
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    const auto operation = std::uniform_int_distribution<std::size_t>(0, 15)(random);
+    const auto fault = plantInPlan(network.module, network.inputs, operation, kind);
+    if (!fault) continue;
+    const auto begin = Clock::now();
+    const BisectRecord record = bisectOptimized(fault->model);
+    if (!isWrong(record)) continue;
+    tally->add(network.name + ", " + faultName(kind) + " in " + fault->blame,
+               wrongAnswer(record, fault->node, fault->blame), begin);
+    return true;
+  }
+  return false;
+}
+
+// Spoils a node of a copy of the model, as another file would have it.
+bool tryFile(const SampleNetwork& network, FaultKind kind, std::mt19937& random, Tally* tally) {
+  const Module frozen = freezeForPasses(network.module, {});
+  for (int attempt = 0; attempt < 40; ++attempt) {
+    Module other = frozen.clone();
+    recordShapes(other, network.inputs);
+    std::vector<torch::jit::Node*> nodes;
+    for (torch::jit::Node* node : other.get_method("forward").graph()->nodes()) {
+      const bool floats = node->kind() != c10::prim::Constant && node->outputs().size() == 1 &&
+                          knownDtype(node->output()) == at::kFloat;
+      if (floats) nodes.push_back(node);
+    }
+    torch::jit::Node* node = nodes[std::uniform_int_distribution<std::size_t>(0, nodes.size() - 1)(random)];
+    OriginTable table;
+    table.assign(*other.get_method("forward").graph());
+    const OriginId id = table.of(node->output())[0];
+    if (!spoilNode(node, kind)) continue;
+    TwoModels models{network.module, other, {}, "", {}, {network.inputs}};
+    const auto begin = Clock::now();
+    const BisectRecord record = bisectFiles(models);
+    if (!isWrong(record)) continue;
+    std::string answer = record.wrong.empty() ? "no node is named" : "";
+    if (answer.empty() && record.wrong[0].origins != std::vector<OriginId>{id})
+      answer = "another node is named: " + record.wrong[0].name;
+    const std::string cause = kind == FaultKind::kWeight    ? "weight"
+                              : kind == FaultKind::kOperand ? "operands"
+                                                            : "operator";
+    // A node whose operand is taken in its place is missing: nothing reads it any more.
+    const bool skips = kind == FaultKind::kOperand && record.why.find("is missing") != std::string::npos;
+    if (answer.empty() && record.cause != cause && !skips)
+      answer = "another cause is named: " + record.cause + ", " + record.why;
+    if (answer.empty() && !record.confirmed) answer = "it is not confirmed";
+    tally->add(network.name + ", " + faultName(kind) + " at " + node->kind().toQualString(), answer, begin);
+    return true;
+  }
+  return false;
+}
+
+TEST(Bisect, NamesPlantedFaults) {
+  const std::vector<SampleNetwork> networks = sampleNetworks();
+  if (networks.empty()) GTEST_SKIP() << "no networks: run ctest -R export_tiny_models first";
+  const bool campaign = std::getenv("IPEX_CAMPAIGN") != nullptr;
+  const char* seed = std::getenv("IPEX_SEED");
+  std::mt19937 random(seed == nullptr ? 1 : static_cast<unsigned>(std::atoi(seed)));
+  Tally tally;
+  std::size_t next = 0;
+  for (const SampleNetwork& network : networks) {
+    SCOPED_TRACE(network.name);
+    const int rounds = campaign ? 10 : 1;
+    for (int round = 0; round < rounds; ++round, ++next) {
+      const auto& plant = next % 10 < 4 ? tryRewrite : next % 10 < 6 ? tryPlan : tryFile;
+      bool planted = false;
+      // Not every network has a place for each kind.
+      for (std::size_t k = 0; k < 5 && !planted; ++k)
+        planted = plant(network, kFaultKinds[(next + next / 10 + k) % 5], random, &tally);
+    }
+  }
+  std::printf("%d of %d planted faults named, the slowest in %.1f s\n", tally.named, tally.planted, tally.slowest_s);
+  EXPECT_GE(tally.planted, static_cast<int>(networks.size()) * (campaign ? 10 : 1) * 9 / 10);
+  EXPECT_GE(tally.named * 100, tally.planted * 99);
+}
+
+TEST(Bisect, RightModelsHaveNothing) {
+  for (const SampleNetwork& network : sampleNetworks()) {
+    SCOPED_TRACE(network.name);
+    WrongModel model;
+    model.original = network.module;
+    model.steps = {network.inputs};
+    model.make = [&](const OptimizeOptions& options, Observer& observer) {
+      return optimizeModel(network.module, network.inputs, options, observer);
+    };
+    const BisectRecord record = bisectOptimized(model);
+    EXPECT_TRUE(record.results.pass);
+    EXPECT_TRUE(record.wrong.empty()) << record.wrong[0].name;
+    EXPECT_GT(record.compared, 3);
+    const BisectRecord same = bisectFiles({network.module, network.module, {}, "", {}, {network.inputs}});
+    EXPECT_TRUE(same.results.pass);
+    EXPECT_TRUE(same.wrong.empty()) << same.wrong[0].name;
+    // A compiled export of it is another form of the same.
+    const OptimizedModel fast = optimized(network.module, network.inputs);
+    const BisectRecord exported = bisectFiles({network.module, fast.module, {}, "", {}, {network.inputs}});
+    EXPECT_TRUE(exported.wrong.empty()) << exported.wrong[0].name;
+  }
+}
+
+}  // namespace
+}  // namespace ipex_studio
