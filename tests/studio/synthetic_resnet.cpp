@@ -310,7 +310,7 @@ void Story::measure() {
     const double elements =
         static_cast<double>(op.shape.channels) * std::max(op.shape.side, 1) * std::max(op.shape.side, 1);
     const double ns = op.flops() > 0 ? op.flops() / (96 + 5 * (i % 9)) + 4000 : elements * 0.3 + 2000;
-    after.step_times.push_back({step.index, "", "", {}, 0, {}, samples(ns)});
+    after.step_times.push_back({step.index, "", "", {}, 0, {}, samples(ns), {}});
     total += ns;
     if (op.flops() > 0) {
       after.dispatches.push_back(
@@ -330,7 +330,7 @@ void Story::measure() {
       reorder.implementation = "jit:blk";
       reorder.dst_layout = "nhwc";
       reorder.flops = 0;
-      after.step_times.push_back({reorder.index, "", "", {}, 0, {}, samples(210000)});
+      after.step_times.push_back({reorder.index, "", "", {}, 0, {}, samples(210000), {}});
       total += 210000;
       after.steps.push_back(std::move(reorder));
     }

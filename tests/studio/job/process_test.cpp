@@ -223,7 +223,7 @@ TEST(Messages, MutatedOnesAreRefusedWithAnError) {
   job.optimize.disabled_passes = {"fold-batch-norm"};
   fuzz(toJson(job), [](const auto& json) { engineJobFromJson(json); });
   fuzz(toJson(Turn{1, 0.3, 5}), [](const auto& json) { turnFromJson(json); });
-  fuzz(toJson(RoundResult{1, {5, 6}, 7, 8}), [](const auto& json) { turnResultFromJson(json); });
+  fuzz(toJson(RoundResult{1, {5, 6}, 6, 7, 8, {}}), [](const auto& json) { turnResultFromJson(json); });
   fuzz(toJson(FinishRequest{1, ExportForm::kPortable, true}), [](const auto& json) { finishRequestFromJson(json); });
 }
 

@@ -29,6 +29,7 @@ struct Changer {
   static void change(std::vector<std::int64_t>& value) { value = {2, 9}; }
   static void change(Precision& value) { value = Precision::kInt8; }
   static void change(TuneMode& value) { value = TuneMode::kFull; }
+  static void change(NewSizesMode& value) { value = NewSizesMode::kBackground; }
   static void change(Hint& value) { value = Hint::kThroughput; }
   static void change(ExportForm& value) { value = ExportForm::kPortable; }
 };

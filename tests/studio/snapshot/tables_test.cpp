@@ -126,10 +126,10 @@ TEST(OperationList, AHundredThousandRowsAreSortedInTime) {
 
 TEST(Timeline, SlicesLieApartAndTheRestIsUnattributed) {
   RunRecord run;
-  run.step_times.push_back({0, "", "", {}, 0, {100, 1000}, {200, 200}});
-  run.step_times.push_back({1, "", "", {}, 0, {250, 1300}, {100, 100}});  // begins before the first ended
-  run.step_times.push_back({2, "", "", {}, 1, {-5, 10}, {10, -3}});       // senseless times
-  run.step_times.push_back({3, "", "", {}, 2, {1}, {5, 6}});              // senseless times, too
+  run.step_times.push_back({0, "", "", {}, 0, {100, 1000}, {200, 200}, {}});
+  run.step_times.push_back({1, "", "", {}, 0, {250, 1300}, {100, 100}, {}});  // begins before the first ended
+  run.step_times.push_back({2, "", "", {}, 1, {-5, 10}, {10, -3}, {}});       // senseless times
+  run.step_times.push_back({3, "", "", {}, 2, {1}, {5, 6}, {}});              // senseless times, too
   const auto tracks = timelineTracks(run, {0, 1, 2, 3});
   ASSERT_EQ(tracks.size(), 1U);
   const TimelineTrack& track = tracks[0];
