@@ -53,7 +53,9 @@ struct NormForm {
 
 NormForm normForm(double order) {
   const PostOp abs = unaryPostOp(PostOpKind::kAbs);
-  if (std::isinf(order)) return {{abs}, order > 0 ? "max" : "min", {}};
+  // The largest of no element is -inf and the norm 0.
+  if (std::isinf(order) && order > 0) return {{abs}, "max", {unaryPostOp(PostOpKind::kRelu)}};
+  if (std::isinf(order)) return {{abs}, "min", {}};
   if (order == 1) return {{abs}, "sum", {}};
   if (order == 2) return {{unaryPostOp(PostOpKind::kSquare)}, "sum", {unaryPostOp(PostOpKind::kSqrt)}};
   if (order == 0) return {{binaryPostOp(PostOpKind::kNe, 0)}, "sum", {}};

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/file/pt_file.h"
@@ -41,6 +43,39 @@ void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen, b
   const_cast<torch::jit::Value*>(value)->setType(again && *value->type() != *type ? c10::TypePtr(c10::TensorType::get())
                                                                                   : type);
 }
+
+// Takes the types away from what a block computes from values whose rank or dtype differs between the rounds of a loop:
+// a round that the example did not reach may compute it in another rank.
+void forgetTypes(torch::jit::Block* block, std::unordered_set<const torch::jit::Value*>& changing) {
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks()) forgetTypes(inner, changing);
+    const auto changes = [&](const torch::jit::Value* input) { return changing.count(input) > 0; };
+    if (std::none_of(node->inputs().begin(), node->inputs().end(), changes)) continue;
+    for (torch::jit::Value* output : node->outputs()) {
+      changing.insert(output);
+      if (output->type()->isSubtypeOf(*c10::TensorType::get())) output->setType(c10::TensorType::get());
+    }
+  }
+}
+
+// Values that loops carry, with the rank and dtype of their first round.
+class CarriedValues {
+ public:
+  void note(const torch::jit::Value* value, const torch::jit::IValue& seen) {
+    if (!seen.isTensor() || !seen.toTensor().defined()) return;
+    const Kind kind{seen.toTensor().dim(), seen.toTensor().scalar_type()};
+    if (first_.emplace(value, kind).first->second != kind) changing_.insert(value);
+  }
+
+  void forgetChanging(torch::jit::Graph& graph) {
+    if (!changing_.empty()) forgetTypes(graph.block(), changing_);
+  }
+
+ private:
+  using Kind = std::pair<std::int64_t, at::ScalarType>;
+  std::unordered_map<const torch::jit::Value*, Kind> first_;
+  std::unordered_set<const torch::jit::Value*> changing_;
+};
 
 // Freezes a copy; `module` stays as it is. The copy shares its weights, as torch::jit::freeze does: a second copy of
 // them would cost time and memory, and freeing the first one would move the allocator's thresholds away from those of a
@@ -142,11 +177,16 @@ void recordShapes(torch::jit::Module& module, const Inputs& inputs) {
   runner = std::make_unique<NodeRunner>(*graph, [&](torch::jit::Node* node, std::int64_t, std::int64_t) {
     for (const torch::jit::Value* output : node->outputs()) note(output);
   });
+  CarriedValues carried_values;
   runner->onRound([&](const torch::jit::Block* body) {
-    for (const torch::jit::Value* carried : body->inputs()) note(carried);
+    for (const torch::jit::Value* carried : body->inputs()) {
+      note(carried);
+      carried_values.note(carried, runner->valueOf(carried));
+    }
   });
   for (std::size_t a = 1; a < arguments.size(); ++a) noteShape(graph->inputs()[a], arguments[a]);
   runner->run(std::move(arguments));
+  carried_values.forgetChanging(*graph);
 }
 
 }  // namespace ipex_studio

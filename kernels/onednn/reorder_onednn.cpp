@@ -1,7 +1,8 @@
 // Layout conversions by oneDNN's generated code, and casts between floats. The destination is exactly
 // PrepareArgs::dst. Types that oneDNN does not know are moved as integers of their size.
 //
-// Declines: dtype, post-ops, empty, layout (stride 0, gaps in a blocked tensor), no-fast-implementation.
+// Declines: dtype (also strided 16-bit floats below AVX-512: the library moves them through FP32 and loses subnormal
+// ones), post-ops, empty, layout (stride 0, gaps in a blocked tensor), no-fast-implementation.
 #include "core/op/low_precision_floats.h"
 #include "kernels/common/kernel_parts.h"
 #include "kernels/common/parallel.h"
@@ -27,6 +28,13 @@ DType movedAs(DType dtype) {
   }
 }
 
+// True if the library would not move the bits as they are.
+bool losesSubnormals(const PrepareArgs& args) {
+  const TensorDesc &src = args.src[0], &dst = args.dst[0];
+  const bool strided = src.block == 0 && dst.block == 0;
+  return src.dtype == dst.dtype && elementBytes(src.dtype) == 2 && strided && args.target.isa.rfind("avx512", 0) != 0;
+}
+
 bool describeBoth(const PrepareArgs& args, Md* from, Md* to) {
   TensorDesc src = args.src[0], dst = args.dst[0];
   if (src.dtype == dst.dtype) src.dtype = dst.dtype = movedAs(src.dtype);
@@ -43,6 +51,7 @@ class ReorderOnednn final : public Kernel {
     const DType from = args.src[0].dtype, to = args.dst[0].dtype;
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     if (from != to && !(isFloatDtype(from) && isFloatDtype(to))) return Verdict::no("dtype");
+    if (losesSubnormals(args)) return Verdict::no("dtype");
     if (args.dst[0].dims.count() == 0) return Verdict::no("empty");
     Md src, dst;
     return describeBoth(args, &src, &dst) ? Verdict::yes() : Verdict::no("layout");

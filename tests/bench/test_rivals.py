@@ -173,11 +173,13 @@ class Rows(unittest.TestCase):
             db.execute("INSERT INTO snapshot VALUES (1, 1, ?)", (json.dumps(graph),))
             db.execute("INSERT INTO job VALUES (1, 1, 1, 'run', '{}', 1, 1)")
             db.execute("INSERT INTO job_input VALUES (1, 0, 'x', '1x3x8x8:float32', 0)")
-            db.execute("INSERT INTO run VALUES (1, 1, 0, 'optimized', 'cpu', 'fp32', 2, 1, 0, 1, 1000, '[1000]', '[]', "
-                       "0, 0, 0, 0, 0, 1.0, 1.0, 1.0, 0)")
+            db.execute("INSERT INTO run (id, job_id, position, variant, device, precision, threads, instances, "
+                       "warmup_iterations, samples, p50_ns, latency_ns, turn, load_ns, compile_ns, tune_ns, first_run_ns, "
+                       "peak_rss_bytes) VALUES (1, 1, 0, 'optimized', 'cpu', 'fp32', 2, 1, 0, 1, 1000, '[1000]', '[]', "
+                       "0, 0, 0, 0, 0)")
             db.execute("INSERT INTO plan_step VALUES (1, 0, 0, 0, 'conv', 'convolution', '', 'k', '', '', '', '', 'fp32', "
                        "'[7]', 7776, 1, 0, 0, 0, 1)")
-            db.execute("INSERT INTO step_time VALUES (1, 0, 0, 'conv', 'convolution', '[7]', 0, '[0]', '[900]')")
+            db.execute("INSERT INTO step_time VALUES (1, 0, 0, 'conv', 'convolution', '[7]', 0, '[0]', '[900]', '[]')")
 
     def test_recorded_engines_are_runs_of_one_job(self):
         results = [measured("baseline", [400, 410]), measured("openvino", [200, 210], "2026.4"),

@@ -2,6 +2,7 @@
 // sources read where they lie, reasons for declining, and execution without allocations of ours.
 #include <gtest/gtest.h>
 
+#include "core/runtime/machine_facts.h"
 #include "kernels/common/parallel.h"
 #include "kernels/kernel_list.h"
 #include "tests/kernels/allocation_count.h"
@@ -41,11 +42,14 @@ void prepareFirst(const Case& test, Prepared* p) {
 using S = Source;
 
 TEST(Contract, DyingSummandIsAccumulatedInPlace) {
-  for (const char* spec : {"convolution{}|add(0)|relu", "convolution{}|relu|add(0)"}) {
+  std::vector<const char*> specs{"convolution{}|add(0)|relu"};
+  // Below AVX-512 the library accumulates before an activation only.
+  if (machineFacts().isa.rfind("avx512", 0) == 0) specs.push_back("convolution{}|relu|add(0)");
+  for (const char* spec : specs) {
     Prepared p;
     prepareFirst({spec, {S::of({1, 32, 8, 8}), S::weight({64, 32, 1, 1}), S::none(), S::dying({1, 64, 8, 8})}}, &p);
     ASSERT_TRUE(p.op) << p.reason;
-    EXPECT_EQ(p.op->in_place_src, 3);
+    EXPECT_EQ(p.op->in_place_src, 3) << spec;
     EXPECT_TRUE(p.op->src[3].sameLayout(p.op->dst[0]));
   }
   Prepared p;

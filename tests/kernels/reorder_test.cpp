@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "core/runtime/machine_facts.h"
 #include "kernels/kernel_list.h"
 
 namespace ipex_studio {
@@ -61,6 +62,7 @@ TEST(Reorder, StridedSourcesNeedNoReference) {
     args.constant = {nullptr};
     args.src_dies = {false};
     args.target.threads = 1 + round % 2;
+    args.target.isa = machineFacts().isa;
     std::unique_ptr<PreparedOp> op;
     std::string reason;
     std::size_t taken = 0;

@@ -168,7 +168,7 @@ class PreparedWeights(unittest.TestCase):
         self.assertEqual(limited.said["maps"], 0)
 
     def test_flag_is_refused_without_a_compiled_export(self):
-        for flags in (["--prepared"], ["--prepared", "-o", self.export, "--form", "portable"]):
+        for flags in (["--prepared"], ["--prepared", "-o", self.export + ".other", "--form", "portable"]):
             done = subprocess.run([os.path.join(BUILD, "ipex-studio"), "run", self.export, *flags], text=True, stderr=subprocess.PIPE, check=False)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn("--prepared", done.stderr)

@@ -142,8 +142,7 @@ TEST(BranchRegions, BodiesOfLoopsAreRegions) {
 TEST(BranchRegions, BodiesOfLoopsThatEndEarly) {
   const Module module = scriptModule(
       "def forward(self, x):\n"
-      "    h = torch.zeros([x.size(1), 4])\n    c = torch.zeros_like(h)\n    out = torch.jit.annotate(List[Tensor], "
-      "[])\n"
+      "    h = torch.zeros([x.size(1), 4])\n    c = torch.zeros_like(h)\n    out: List[Tensor] = []\n"
       "    t = 0\n"
       "    while t < x.size(0) and bool(c.sum() < 1.0):\n"
       "        h, c = torch.lstm_cell(x[t], [h, c], self.u, self.v, self.a, self.b)\n"

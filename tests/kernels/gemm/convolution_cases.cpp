@@ -65,7 +65,7 @@ const std::vector<Case>& convolutionCases() {
       {"convolution{}|hardsigmoid",
        {S::of({1, 960, 1, 1}), S::weight({240, 960, 1, 1}), S::weight({240})},
        "convolution_gemv_simd",
-       5e-6,
+       2e-5,  // as in layer_cases.cpp: sums of 960 products round more in eight lanes than in sixteen
        true},
       {"convolution{}|relu",
        {S::of({1, 24, 1, 1}), S::weight({71, 24, 1, 1}), S::weight({71})},

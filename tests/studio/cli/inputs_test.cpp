@@ -107,7 +107,7 @@ TEST_F(InputsOfRuns, StateIsTheFilesOwn) {
   const auto expectSame = [&](const Flags& inputs, const Flags& more) {
     Flags flags = inputs;
     flags.insert(flags.end(), more.begin(), more.end());
-    flags.insert(flags.end(), {"-o", out});
+    flags.insert(flags.end(), {"-o", out, "--force"});
     const Outcome ran = run("counter.pt", flags);
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(json::parse(ran.out)["runs"][1]["accuracy"]["pass"], true);

@@ -87,7 +87,7 @@ TEST_F(Kinds, OperatorsOfAUsersLibrary) {
   const Outcome verify = pit_.run(
       {"verify", modelFile("user_operator.pt"), pit_.path("fast.pt"), "--library", library, "--input", "x:1x3x16x16"});
   EXPECT_EQ(verify.code, 0) << verify.err;
-  more.insert(more.end(), {"--form", "portable", "--precision", "bf16", "--force-precision"});
+  more.insert(more.end(), {"--form", "portable", "--precision", "bf16", "--force-precision", "--force"});
   EXPECT_EQ(run("user_operator.pt", more).code, 0);
   const Outcome missing = run("user_operator.pt", {"--library", "/nonexistent.so"});
   EXPECT_EQ(missing.code, 2);

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "core/runtime/machine_facts.h"
 #include "tests/studio/cli/program.h"
 #include "tests/studio/cli/samples.h"
 
@@ -279,8 +280,10 @@ TEST_F(PrecisionTest, AKilledSearchGoesOn) {
   EXPECT_FALSE(fs::exists(state));
 }
 
-// Models of PyTorch's own quantization, static and dynamic, are computed with the same integers.
+// Models of PyTorch's own quantization, static and dynamic, are computed with the same integers; without VNNI weights
+// lose their eighth bit, which is worth 6 dB.
 TEST_F(PrecisionTest, ModelsThatAreQuantizedAlreadyRun) {
+  const double least_db = machineCapabilities().vnni ? 30 : 24;
   for (const char* name : {"rounded_onednn.pt", "rounded_qnnpack.pt", "fake_rounded.pt"}) {
     SCOPED_TRACE(name);
     const std::string model = modelFile(name), out = pit_.path(std::string("fast_") + name);
@@ -292,7 +295,7 @@ TEST_F(PrecisionTest, ModelsThatAreQuantizedAlreadyRun) {
                                   "--threads", "1", "--tune", "off", "--json", "-o", out});
     ASSERT_EQ(run.code, 0) << run.err;
     const json optimized = json::parse(run.out)["runs"][1];
-    EXPECT_GT(optimized["accuracy"]["sqnr_db"].get<double>(), 30);
+    EXPECT_GT(optimized["accuracy"]["sqnr_db"].get<double>(), least_db);
     EXPECT_GE(optimized["coverage"]["nodes"].get<double>(), 0.9);
     EXPECT_TRUE(fs::exists(out));
   }
