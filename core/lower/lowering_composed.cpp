@@ -53,9 +53,10 @@ struct NormForm {
 
 NormForm normForm(double order) {
   const PostOp abs = unaryPostOp(PostOpKind::kAbs);
-  // The largest of no element is -inf and the norm 0.
-  if (std::isinf(order) && order > 0) return {{abs}, "max", {unaryPostOp(PostOpKind::kRelu)}};
-  if (std::isinf(order)) return {{abs}, "min", {}};
+  // The largest of no element is -inf and the norm 0; so it is with the smallest, for which no chain does that.
+  if (std::isinf(order) && order < 0)
+    decline(reasons::kUnsupportedAttribute, "The smallest absolute as a norm stays in the interpreter.");
+  if (std::isinf(order)) return {{abs}, "max", {unaryPostOp(PostOpKind::kRelu)}};
   if (order == 1) return {{abs}, "sum", {}};
   if (order == 2) return {{unaryPostOp(PostOpKind::kSquare)}, "sum", {unaryPostOp(PostOpKind::kSqrt)}};
   if (order == 0) return {{binaryPostOp(PostOpKind::kNe, 0)}, "sum", {}};
