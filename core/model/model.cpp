@@ -44,14 +44,27 @@ void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen, b
                                                                                   : type);
 }
 
+// True if an output of a condition or a loop is one of these values inside.
+bool comesOutOf(const torch::jit::Node* node, std::size_t output,
+                const std::unordered_set<const torch::jit::Value*>& changing) {
+  const bool loop = node->kind() == c10::prim::Loop;  // whose body also takes the round and gives whether it goes on
+  if (!loop && node->kind() != c10::prim::If) return false;
+  return std::any_of(node->blocks().begin(), node->blocks().end(), [&](const torch::jit::Block* block) {
+    return changing.count(block->outputs()[output + (loop ? 1 : 0)]) > 0 ||
+           (loop && changing.count(block->inputs()[output + 1]) > 0);
+  });
+}
+
 // Takes the types away from what a block computes from values whose rank or dtype differs between the rounds of a loop:
-// a round that the example did not reach may compute it in another rank.
+// another number of rounds than the example's may give another rank.
 void forgetTypes(torch::jit::Block* block, std::unordered_set<const torch::jit::Value*>& changing) {
   for (torch::jit::Node* node : block->nodes()) {
     for (torch::jit::Block* inner : node->blocks()) forgetTypes(inner, changing);
-    const auto changes = [&](const torch::jit::Value* input) { return changing.count(input) > 0; };
-    if (std::none_of(node->inputs().begin(), node->inputs().end(), changes)) continue;
-    for (torch::jit::Value* output : node->outputs()) {
+    const bool reads = std::any_of(node->inputs().begin(), node->inputs().end(),
+                                   [&](const torch::jit::Value* input) { return changing.count(input) > 0; });
+    for (std::size_t o = 0; o < node->outputs().size(); ++o) {
+      torch::jit::Value* output = node->output(o);
+      if (!reads && !comesOutOf(node, o, changing)) continue;
       changing.insert(output);
       if (output->type()->isSubtypeOf(*c10::TensorType::get())) output->setType(c10::TensorType::get());
     }

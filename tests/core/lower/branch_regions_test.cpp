@@ -168,6 +168,16 @@ TEST(BranchRegions, RanksThatChangeBetweenRoundsAreNoFacts) {
   expectSame(module, {inputs(2), inputs(1), inputs(3)});
 }
 
+TEST(BranchRegions, RanksBehindALoopAreNoFactsEither) {
+  const Module module = scriptModule(
+      "def forward(self, x, n: int):\n"
+      "    for i in range(n):\n        x = torch.relu(x + 1.0)[0] * 2.0\n"
+      "    if n > 0:\n        x = torch.tanh(x) * 3.0\n"
+      "    return torch.sigmoid(torch.relu(x * 2.0) + 1.0)\n");
+  const auto inputs = [](std::int64_t rounds) { return Inputs{at::randn({3, 2, 4}), rounds}; };
+  expectSame(module, {inputs(1), inputs(2), inputs(3), inputs(0)});
+}
+
 TEST(BranchRegions, WhatGrowsFromRoundToRoundIsLeft) {
   const OptimizedModel result = expectSameBothWays(
       "    y = x\n"
