@@ -14,12 +14,12 @@ import argparse
 import os
 import shlex
 import sqlite3
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 
+import made_files
 import ratios
 import turns
 from scenarios import NETWORKS, PROBES
@@ -49,21 +49,8 @@ def arguments():
     return parser.parse_args()
 
 
-def output_of(command):
-    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-                          timeout=TIMEOUT_S, check=False)
-    if done.returncode != 0:
-        raise SystemExit(f"{shlex.join(command)} ended with {done.returncode}:\n{done.stderr[-800:]}")
-    return done.stdout
-
-
-def made(path, *command):
-    """Runs a command that writes a file, once; OUT stands for the file."""
-    if not os.path.exists(path):
-        partial = f"{path}.partial{os.path.splitext(path)[1]}"
-        output_of([PYTHON, "-B", *[partial if word == "OUT" else word for word in command]])
-        os.replace(partial, path)
-    return path
+def made(path, *words):
+    return made_files.made(path, [PYTHON, "-B", *words], TIMEOUT_S)
 
 
 def prepare(network, cache):
@@ -75,7 +62,7 @@ def prepare(network, cache):
     files["io"] = made(f"{stem}.npz", script, "io", network, files["torchscript"], batch, "OUT")
     files["samples"] = made(f"{stem}-samples.npz", script, "samples", network, files["torchscript"], batch, "OUT")
     files["recording"] = made(f"{stem}.io.pt", script, "recording", files["samples"], "OUT")
-    return files, shlex.split(output_of([PYTHON, "-B", script, "flags", network, batch]))
+    return files, shlex.split(made_files.output_of([PYTHON, "-B", script, "flags", network, batch], "inputs", TIMEOUT_S))
 
 
 def export(build, precision, files, flags, out, options):
@@ -87,7 +74,7 @@ def export(build, precision, files, flags, out, options):
         if precision != "fp32":
             # Random weights lose their direction soon: what is compared is two builds, not precisions.
             command += ["--precision", precision, "--force-precision", "--data", files["recording"], "--min-cosine", "1e-6"]
-        output_of(command)
+        made_files.output_of(command, shlex.join(command), TIMEOUT_S)
         with sqlite3.connect(database) as connection:
             return connection.execute(
                 f"SELECT {COLUMNS} FROM plan_step WHERE run_id = (SELECT max(id) FROM run WHERE variant = 'optimized') "
@@ -176,4 +163,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except RuntimeError as error:
+        sys.exit(f"error: {error}")

@@ -9,12 +9,12 @@ import argparse
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from typing import Callable, Dict, List
 
 import limits
+import made_files
 import page
 import rivals_database
 import turns
@@ -59,28 +59,10 @@ class Bench:
     # Files: made once, kept in the cache.
 
     def command(self, words: List[str], what: str) -> str:
-        """Runs a program to its end; its standard output."""
-        result = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True, timeout=self.arguments.timeout, check=False)
-        if result.returncode != 0:
-            lines = result.stderr.strip().splitlines()
-            raise RuntimeError(f"{what}: {lines[-1] if lines else f'exit code {result.returncode}'}")
-        return result.stdout
+        return made_files.output_of(words, what, self.arguments.timeout)
 
     def made(self, path: str, interpreter: str, script: str, *words: str) -> str:
-        if not os.path.exists(path):
-            say(f"  making {os.path.basename(path)}")
-            partial = f"{path}.{os.getpid()}.partial{os.path.splitext(path)[1]}"
-            try:
-                self.command([interpreter, "-B", script, *[partial if word == "OUT" else word for word in words]],
-                             f"making {os.path.basename(path)}")
-                os.replace(partial, path)
-            finally:
-                if os.path.isdir(partial):
-                    shutil.rmtree(partial)
-                elif os.path.exists(partial):
-                    os.remove(partial)
-        return path
+        return made_files.made(path, [interpreter, "-B", script, *words], self.arguments.timeout)
 
     def prepare(self, scenario: Scenario) -> Dict[str, str]:
         name, batch = scenario.network, scenario.batch
