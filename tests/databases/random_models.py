@@ -13,6 +13,8 @@ import warnings
 
 import torch
 
+import samples
+
 CHANNELS = 8
 SIZES = ((3, 5), (4, 7))  # batch and length of the example, and of the other inputs
 HEADER = """\
@@ -498,16 +500,6 @@ def grown(name, seed, statements):
     return model
 
 
-class Children(torch.nn.Module):
-    def __init__(self, modules):
-        super().__init__()
-        for name, module in modules:
-            self.add_module(name, module)
-
-    def forward(self, x: torch.Tensor):
-        return x
-
-
 def compiled(source, model, example):
     """The model as TorchScript, each third traced; none if TorchScript does not take it."""
     module = getattr(source, model.name)().eval()
@@ -529,15 +521,14 @@ def write_batch(path, seeds, statements):
     spec = importlib.util.spec_from_file_location(os.path.basename(path), path + ".py")
     source = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(source)
-    made, given, others = [], {}, {}
+    made, others = [], {}
     for model in models:
         example, other = (tuple(inputs(*size, model.seed + more)) for more, size in enumerate(SIZES))
         module = compiled(source, model, example)
         if module is not None:
-            made.append((model.name, module))
-            given[model.name], others[model.name] = example, other
-    torch.jit.script(Children(made)).save(path + ".pt")
-    torch.save(given, path + ".in.pt")
+            made.append(samples.Sample(model.name, module, example))
+            others[model.name] = other
+    samples.write_batch(path, made)
     torch.save(others, path + ".others.pt")
 
 
