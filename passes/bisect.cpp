@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
 #include "core/model/model_memory.h"
 #include "core/record/option_names.h"
 #include "passes/compare_rewritten.h"
@@ -43,14 +42,7 @@ class Bisection {
   }
 
   AccuracyRecord judge(torch::jit::Module& module) const {
-    try {
-      return verifyModule(reference_, module, model_.steps, model_.reset_method, model_.rule).front();
-    } catch (const Error& problem) {
-      AccuracyRecord failed;
-      failed.pass = false;
-      failed.text = problem.what();
-      return failed;
-    }
+    return verifyWorst(reference_, module, model_.steps, model_.reset_method, model_.rule);
   }
 
   void compareNodes(const OptimizedModel& optimized, bool results_are_wrong) {
@@ -142,7 +134,7 @@ class Bisection {
     if (seen) wrong = record_.wrong[0];
     if (!seen) wrong.accuracy = record_.results;
     wrong.other = fmt::format("its own value cannot be compared; seen in {}", seen ? wrong.name : "the results");
-    wrong.name = origin.module_path.empty() ? origin.kind : fmt::format("{} ({})", origin.module_path, origin.kind);
+    wrong.name = nodeName(origin);
     wrong.source = origin.source;
     wrong.origins = {id};
     record_.wrong = {std::move(wrong)};

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "core/base/error.h"
 #include "core/compare/node_change.h"
 #include "passes/compare_rewritten.h"
 
@@ -40,14 +39,7 @@ class FileBisection {
 
  private:
   AccuracyRecord judge(torch::jit::Module& module) const {
-    try {
-      return verifyModule(reference_, module, models_.steps, models_.reset_method, models_.rule).front();
-    } catch (const Error& problem) {
-      AccuracyRecord failed;
-      failed.pass = false;
-      failed.text = problem.what();
-      return failed;
-    }
+    return verifyWorst(reference_, module, models_.steps, models_.reset_method, models_.rule);
   }
 
   // `sure`: nearly every node of the other file has its counterpart.

@@ -164,10 +164,9 @@ class RegionJudge {
     runner_ = &runner;
     const torch::NoGradGuard no_grad;
     const ModuleState state(model_.module);
-    Inputs own;  // the model may write to its inputs
-    for (const IValue& input : example_) own.push_back(copyValue(input));
     try {
-      runner.run(graphArguments(model_.module, own));
+      // Copies, since the model may write to its inputs.
+      runner.run(copiedArguments(model_.module, model_.module, example_));
     } catch (const Finished&) {
     } catch (const std::bad_alloc&) {
       throw;

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/compare/graph_values.h"
+
 namespace ipex_studio {
 namespace {
 
@@ -14,11 +16,6 @@ using torch::jit::Node;
 using torch::jit::Value;
 
 constexpr std::size_t kMaxTries = 16;  // values that are replaced by right ones, each a run of both graphs
-
-bool isComputed(const Value* value) {
-  const auto kind = value->node()->kind();
-  return kind != c10::prim::Constant && kind != c10::prim::Param;
-}
 
 class WrongNodeSearch {
  public:
@@ -105,7 +102,7 @@ class WrongNodeSearch {
   }
 
   // Large elements that are right, those of a mask for example, hide errors that the tolerance measures by the largest.
-  // So the values before `chosen` that differ at all by more than FP32 rounds are tried, too, the nearest first.
+  // Values before `chosen` that differ at all by more than FP32 rounds are therefore tried, too, the nearest first.
   std::size_t earliestMending(std::size_t chosen) const {
     constexpr double kRounding = 1e-6;
     constexpr int kMaxMisses = 3;  // values on one of several branches mend nothing
@@ -203,11 +200,16 @@ class WrongNodeSearch {
 
 }  // namespace
 
+std::string nodeName(const Origin& origin) {
+  return origin.module_path.empty() ? origin.kind : fmt::format("{} ({})", origin.module_path, origin.kind);
+}
+
 std::string nodeName(const OriginTable& table, const Node* node) {
   const auto ids = table.of(node);
-  const std::string kind = node->kind().toQualString();
-  const std::string path = ids.empty() ? "" : table.origins().at(static_cast<std::size_t>(ids.back())).module_path;
-  return path.empty() ? kind : fmt::format("{} ({})", path, kind);
+  Origin named;
+  if (!ids.empty()) named.module_path = table.origins().at(static_cast<std::size_t>(ids.back())).module_path;
+  named.kind = node->kind().toQualString();
+  return nodeName(named);
 }
 
 NodeNames namesOf(const OriginTable& original, const OriginTable& other) {

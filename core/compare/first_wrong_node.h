@@ -18,6 +18,7 @@ struct NodeNames {
 };
 
 // "layer1.0.conv3 (aten::conv2d)"
+std::string nodeName(const Origin& origin);
 std::string nodeName(const OriginTable& table, const torch::jit::Node* node);
 // The names of a frozen graph's nodes by its table.
 NodeNames namesOf(const OriginTable& original, const OriginTable& other);
@@ -25,7 +26,7 @@ NodeNames namesOf(const OriginTable& original, const OriginTable& other);
 struct FirstWrongNode {
   AccuracyRecord results;
   std::int64_t compared = 0;
-  // What follows is empty where results are right.
+  // All fields below are empty where results are right.
   std::optional<ValuePair> pair;         // the first wrong value
   std::optional<ValueDifference> wrong;  // also of a node that has no pair but fails
   std::vector<ValueDifference> feeds;    // the values that the node reads

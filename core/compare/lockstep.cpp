@@ -114,7 +114,7 @@ class Run {
   }
 
  private:
-  // What the original computes with no node: its inputs and constants.
+  // Inputs and constants of the original are there without a node that gives them.
   void holdGiven() {
     for (const auto& [value, places] : by_original_) {
       const auto kind = value->node()->kind();

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/compare/graph_values.h"
 #include "core/graph/fused_op.h"
 
 namespace ipex_studio {
@@ -72,14 +73,6 @@ std::string tensorChange(const at::Tensor& was, const at::Tensor& is) {
                      distance.numel(), distance.max().item<double>());
 }
 
-bool equalValues(const IValue& a, const IValue& b) {
-  if (a.tagKind() != b.tagKind()) return false;
-  if (!a.isTensor()) return a.isObject() || a == b;
-  const at::Tensor &l = a.toTensor(), &r = b.toTensor();
-  if (!l.defined() || !r.defined()) return l.defined() == r.defined();
-  return l.sizes().equals(r.sizes()) && l.scalar_type() == r.scalar_type() && at::equal(l, r);
-}
-
 class ChangeReader {
  public:
   ChangeReader(const ValuePair& pair, const std::vector<ValuePair>& pairs) : pair_(pair) {
@@ -112,10 +105,6 @@ class ChangeReader {
     return found == originals_.end() ? nullptr : found->second;
   }
 
-  static bool isComputed(const Value* value) {
-    return value->node()->kind() != c10::prim::Constant && value->node()->kind() != c10::prim::Param;
-  }
-
   // The same operand on both sides, as far as that is known.
   bool same(const Value* was, const Value* is) const {
     if (was->node()->kind() == c10::prim::Param && is->node()->kind() == c10::prim::Param)
@@ -136,7 +125,7 @@ class ChangeReader {
       for (std::size_t j = i + 1; j < before.size(); ++j) {
         if (isComputed(before[i].value) == isComputed(before[j].value)) continue;
         const bool moved =
-            equalConstant(before[i].value, after[j].value) || equalConstant(before[j].value, after[i].value);
+            equalConstants(before[i].value, after[j].value) || equalConstants(before[j].value, after[i].value);
         const bool crossed = same(before[i].value, after[j].value) || same(before[j].value, after[i].value);
         if (!moved || !crossed) continue;
         const std::string both = fmt::format("{} and {}", before[i].argument, before[j].argument);
@@ -144,11 +133,6 @@ class ChangeReader {
       }
     }
     return std::nullopt;
-  }
-
-  static bool equalConstant(const Value* a, const Value* b) {
-    const auto left = torch::jit::toIValue(a), right = torch::jit::toIValue(b);
-    return left && right && equalValues(*left, *right);
   }
 
   static std::optional<NodeChange> constants(const std::vector<Operand>& before, const std::vector<Operand>& after) {

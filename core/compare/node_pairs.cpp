@@ -1,4 +1,4 @@
-// By origins, and by the alignment of two sequences of nodes (Needleman and Wunsch 1970).
+// Pairs are found by origins, or by the alignment of two sequences of nodes (Needleman and Wunsch 1970).
 #include "core/compare/node_pairs.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/compare/graph_values.h"
 #include "core/graph/fused_op.h"
 
 namespace ipex_studio {
@@ -31,17 +32,6 @@ std::string plainKind(const Node* node) {
   return kind;
 }
 
-bool equalConstants(const Value* a, const Value* b) {
-  const auto left = torch::jit::toIValue(a), right = torch::jit::toIValue(b);
-  if (!left || !right || left->tagKind() != right->tagKind()) return false;
-  if (left->isTensor()) {
-    const at::Tensor &l = left->toTensor(), &r = right->toTensor();
-    if (!l.defined() || !r.defined() || l.is_quantized() || r.is_quantized()) return l.defined() == r.defined();
-    return l.sizes().equals(r.sizes()) && l.scalar_type() == r.scalar_type() && at::equal(l, r);
-  }
-  return left->isObject() || *left == *right;
-}
-
 // True for values that hold tensors, other than lists that only collect operands.
 bool holdsTensors(const Value* value) {
   const auto kind = value->node()->kind();
@@ -53,7 +43,7 @@ bool holdsTensors(const Value* value) {
              : type->kind() == c10::TypeKind::TupleType || type->kind() == c10::TypeKind::DictType;
 }
 
-// What a node is recognised by.
+// Traits by which a node is recognised.
 struct NodeTraits {
   Node* node = nullptr;
   std::string kind, module, source;
@@ -192,7 +182,7 @@ class StructurePairs {
       const auto kind = right->node()->kind();
       const bool collects = kind == c10::prim::ListConstruct || kind == c10::prim::TupleConstruct;
       if (collects && left->node()->kind() == kind) addRead(left->node(), right->node());
-      if (collects || kind == c10::prim::Constant || kind == c10::prim::Param || paired_.count(right) != 0) continue;
+      if (collects || !isComputed(right) || paired_.count(right) != 0) continue;
       if (knownSizes(left) && knownSizes(left) == knownSizes(right)) add(left, right);
     }
   }

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/compare/graph_values.h"
 #include "core/compare/node_pairs.h"
 #include "core/model/module_state.h"
 #include "core/model/node_runner.h"
@@ -61,7 +62,7 @@ std::vector<ValuePrint> printsOf(const Module& module, const Inputs& inputs) {
       }
     }
   } catch (const std::exception&) {
-    // What was computed so far counts.
+    // Values that were computed before count.
   }
   return prints;
 }
@@ -78,8 +79,7 @@ bool alike(const ValuePrint& a, const ValuePrint& b, double share) {
 // The values that a node reads through nodes that give no tensors.
 void tensorsRead(const Node* node, std::vector<const Value*>* read, int depth = 0) {
   for (const Value* input : node->inputs()) {
-    const auto kind = input->node()->kind();
-    if (kind == c10::prim::Constant || kind == c10::prim::Param) continue;
+    if (!isComputed(input)) continue;
     const bool tensor = input->type()->isSubtypeOf(*c10::TensorType::get());
     if (tensor || depth > 20) {
       read->push_back(input);

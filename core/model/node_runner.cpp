@@ -77,7 +77,7 @@ std::vector<IValue> NodeRunner::results() const {
   return results;
 }
 
-// As the interpreter does: no_grad() would stay on for the rest of the process.
+// The interpreter leaves contexts, too: no_grad() would stay on for the rest of the process.
 void NodeRunner::leaveContexts() {
   while (!entered_.empty()) exit();
 }

@@ -259,6 +259,18 @@ std::vector<AccuracyRecord> verifyModule(const Module& original, Module& candida
   return verifyModule(referenceResults(original, steps, reset), candidate, steps, reset, rule);
 }
 
+AccuracyRecord verifyWorst(const ReferenceResults& reference, Module& candidate, const std::vector<Inputs>& steps,
+                           const std::string& reset, const AccuracyRule& rule) {
+  try {
+    return verifyModule(reference, candidate, steps, reset, rule).front();
+  } catch (const Error& problem) {
+    AccuracyRecord failed;
+    failed.pass = false;
+    failed.text = problem.what();
+    return failed;
+  }
+}
+
 std::vector<AccuracyRecord> verifyModule(const ReferenceResults& reference, Module& candidate,
                                          const std::vector<Inputs>& steps, const std::string& reset,
                                          const AccuracyRule& given) {

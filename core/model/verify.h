@@ -44,6 +44,10 @@ std::vector<AccuracyRecord> verifyModule(const ReferenceResults& reference, torc
                                          const std::vector<Inputs>& steps, const std::string& reset,
                                          const AccuracyRule& rule = {});
 
+// The worst record of verifyModule(); where the candidate fails, one that does not pass and says why.
+AccuracyRecord verifyWorst(const ReferenceResults& reference, torch::jit::Module& candidate,
+                           const std::vector<Inputs>& steps, const std::string& reset, const AccuracyRule& rule = {});
+
 // Runs `original` (never changed: copies are made) and, where possible, its FP64 copy on `steps`, calls in sequence,
 // and `candidate` on the same, each from the state it has; `reset` (may be empty) is called on each first.
 std::vector<AccuracyRecord> verifyModule(const torch::jit::Module& original, torch::jit::Module& candidate,

@@ -22,15 +22,15 @@ struct ValueDifference {
   std::string nan_place;                  // the first element that is so in one of them alone; empty: there is none
 };
 
-// Where two forms of a model begin to differ, and why.
+// The place where two forms of a model begin to differ, and why.
 struct BisectRecord {
   AccuracyRecord results;                // the worst result
   std::int64_t compared = 0, nodes = 0;  // values that were compared; nodes of the other form
   std::vector<ValueDifference> wrong;    // of the first wrong node; empty: nothing is over the tolerance
   std::vector<ValueDifference> feeds;    // the values that this node reads, as far as they were compared
   bool alone = false;                    // with the right value in its place all results are right
-  // What is to blame: "rewrite", "kernel", "precision", or of a file: "weight", "operands", "argument", "operator",
-  // "plan". Empty: not found.
+  // The kind of what is to blame: "rewrite", "kernel", "precision", or of a file: "weight", "operands", "argument",
+  // "operator", "plan". Empty: not found.
   std::string cause;
   std::string blame;       // its name: "fuse-activation#12+13" as for --disable, "layer1.0.conv3=fp32", "weight"
   std::string why;         // what is wrong there, as a clause

@@ -24,7 +24,7 @@ constexpr double kLongestTail = 3;  // p99 over p50
 constexpr double kMaxThrottled = 0.01;
 constexpr double kSlowestClock = 1.2;  // slowest chain over fastest
 
-// By nearest rank; `samples` is not empty and changes its order.
+// The percentile by nearest rank; `samples` is not empty and changes its order.
 double percentileOf(std::vector<std::int64_t>& samples, std::size_t percent) {
   const auto at = samples.begin() + static_cast<std::ptrdiff_t>((samples.size() * percent + 99) / 100 - 1);
   std::nth_element(samples.begin(), at, samples.end());
@@ -53,7 +53,7 @@ std::string whyBusy(const RunRecord& run) {
   return "";
 }
 
-// What one run takes by the times of its steps, taken in runs of their own; 0 if they were not timed. A step that runs
+// Time of one run by the times of its steps, taken in runs of their own; 0 if they were not timed. A step that runs
 // several times in a run counts as often.
 double profiledNs(const RunRecord& run) {
   double all_ns = 0;
@@ -66,7 +66,7 @@ double profiledNs(const RunRecord& run) {
   return runs == 0 ? 0 : all_ns / static_cast<double>(runs);
 }
 
-// What the samples themselves tell, whoever disturbed them.
+// Unevenness that the samples themselves show, whoever disturbed them.
 std::string whyUneven(const RunRecord& run) {
   std::vector<std::int64_t> samples = run.latency_ns;
   const double all_ns = std::accumulate(samples.begin(), samples.end(), 0.0);

@@ -1,7 +1,7 @@
 // The search for the first wrong node: of an optimized model, or of another file.
 #include <algorithm>
+#include <optional>
 
-#include "core/base/error.h"
 #include "core/lower/region_object.h"
 #include "core/model/measure.h"
 #include "core/record/records_json.h"
@@ -35,19 +35,16 @@ struct ComparedCalls {
   std::vector<std::vector<Inputs>> sequences;
 };
 
-// The first calls on which results are wrong; the first calls of all if none are.
-std::vector<Inputs> failingCalls(const EngineJob& job, const ComparedCalls& calls, const torch::jit::Module& original,
-                                 torch::jit::Module& candidate, Channel& channel) {
+// The first calls on which results are wrong.
+std::optional<std::vector<Inputs>> failingCalls(const EngineJob& job, const ComparedCalls& calls,
+                                                const torch::jit::Module& original, torch::jit::Module& candidate,
+                                                Channel& channel) {
   for (const auto& steps : calls.sequences) {
     channel.progress("compare results", 0.3);
     const ReferenceResults reference = referenceResults(original, steps, job.reset_method);
-    try {
-      if (!verifyModule(reference, candidate, steps, job.reset_method, accuracyRule(job)).front().pass) return steps;
-    } catch (const Error&) {
-      return steps;  // a model that fails is wrong
-    }
+    if (!verifyWorst(reference, candidate, steps, job.reset_method, accuracyRule(job)).pass) return steps;
   }
-  return calls.sequences.front();
+  return std::nullopt;
 }
 
 void sendBisection(const BisectRecord& record, Channel& channel) {
@@ -71,9 +68,9 @@ void runBisectJob(const EngineJob& job, Channel& channel) {
   options.tuning_record = tuningRecord(optimized.tuning, false);
   options.tune = TuneMode::kOff;  // the kernels that were chosen
   WrongModel wrong{original.module(), accuracyRule(job), job.reset_method, {}, options, {}};
-  wrong.steps = failingCalls(job, calls, original.module(), optimized.module, channel);
-  if (!calls.data &&
-      verifyModule(original.module(), optimized.module, wrong.steps, job.reset_method, wrong.rule).front().pass) {
+  const auto failing = failingCalls(job, calls, original.module(), optimized.module, channel);
+  wrong.steps = failing.value_or(calls.sequences.front());
+  if (!failing && !calls.data) {
     channel.progress("compare results on other inputs", 0.4);
     const auto further = furtherAccuracy(job, wrong.rule, *calls.inputs, calls.stateful, optimized.module);
     if (!further.worst.pass) wrong.steps = further.failing;
@@ -91,7 +88,7 @@ void runBisectFilesJob(const EngineJob& job, Channel& channel) {
   const ComparedCalls calls(original, job);
   TwoModels models{
       original.module(), other.module(), accuracyRule(job), job.reset_method, job.optimize.preserved_methods, {}};
-  models.steps = failingCalls(job, calls, original.module(), other.module(), channel);
+  models.steps = failingCalls(job, calls, original.module(), other.module(), channel).value_or(calls.sequences.front());
   channel.progress("compare nodes", 0.6);
   sendBisection(bisectFiles(models), channel);
 }
