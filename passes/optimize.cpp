@@ -142,7 +142,8 @@ void rewriteModel(FrozenModel frozen, const OptimizeOptions& options, Observer& 
                                   return name == kEliminateSlowRegionName || passOfRewrite(name) == kLowerToPlanName;
                                 }),
                  disabled.end());
-  result.rewrites = runPipeline(*graph, origins, defaultPasses(), passes_only, observer, cancelled);
+  const ConstantAttributes attributes(result.module, options.preserved_methods);
+  result.rewrites = runPipeline(*graph, origins, defaultPasses(), passes_only, observer, cancelled, attributes);
   result.divisors = origins.divisors();
   result.rewritten = copyModule(result.module.clone(/*inplace=*/true));
   for (const torch::jit::Node* node : graph->nodes()) {

@@ -38,6 +38,7 @@ extern const Pass kEliminateReshape;
 extern const Pass kEliminateTranspose;
 extern const Pass kEliminateTuple;
 extern const Pass kEqualizeLayers;
+extern const Pass kFoldAttribute;
 extern const Pass kFoldBatchNorm;
 extern const Pass kFoldConstants;
 extern const Pass kFoldInferenceMode;

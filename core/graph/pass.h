@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/graph/constant_attributes.h"
 #include "core/graph/graph_index.h"
 #include "core/graph/reasons.h"
 #include "core/graph/rewriter.h"
@@ -26,17 +27,20 @@ struct Decline {
 
 class PassContext {
  public:
-  // `graph_index` describes the graph as it is now.
+  // `graph_index` describes the graph as it is now, `attributes` the module whose forward it is; all have to outlive
+  // the context.
   PassContext(torch::jit::Graph& graph, Rewriter& rewriter, const OptimizeOptions& options,
-              const GraphIndex& graph_index)
+              const GraphIndex& graph_index, const ConstantAttributes& attributes)
       : rewriter(rewriter),
         options(options),
+        attributes(attributes),
         graph_(graph),
         graph_index_(&graph_index),
         index_at_rewrite_(rewriter.rewrites()) {}
 
   Rewriter& rewriter;
   const OptimizeOptions& options;
+  const ConstantAttributes& attributes;
 
   // The graph as it is now.
   const GraphIndex& graph_index();

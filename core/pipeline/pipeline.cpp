@@ -76,11 +76,13 @@ using LeftOut = std::map<int, std::string>;
 // One way through the passes. The reports of those that earlier ways went through are not sent again.
 class PassRun {
  public:
-  PassRun(Graph& graph, OriginTable& origins, const OptimizeOptions& options, Observer& observer, int reported)
+  PassRun(Graph& graph, OriginTable& origins, const OptimizeOptions& options, Observer& observer,
+          const ConstantAttributes& attributes, int reported)
       : graph_(graph),
         origins_(origins),
         options_(options),
         observer_(observer),
+        attributes_(attributes),
         reported_(reported),
         rewriter_(graph, origins, options.rewrite_limit, options.disabled_passes),
         graph_index_(graph) {}
@@ -88,7 +90,7 @@ class PassRun {
   // Returns false, with the clause in `fault`, if the pass threw or left a broken graph.
   bool run(const Pass& pass, int index, std::string* fault) {
     rewriter_.beginPass(pass.name);
-    PassContext context(graph_, rewriter_, options_, graph_index_);
+    PassContext context(graph_, rewriter_, options_, graph_index_, attributes_);
     const std::int64_t rewrites = rewriter_.rewrites();
     PassRecord record = recordOf(pass, index);
     const Before before(pass, index, graph_, options_);
@@ -166,6 +168,7 @@ class PassRun {
   OriginTable& origins_;
   const OptimizeOptions& options_;
   Observer& observer_;
+  const ConstantAttributes& attributes_;
   const int reported_;  // index of the last pass that was reported before
   Rewriter rewriter_;
   GraphIndex graph_index_;
@@ -174,7 +177,8 @@ class PassRun {
 }  // namespace
 
 RewriteCount runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pass*>& passes,
-                         const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled) {
+                         const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled,
+                         const ConstantAttributes& attributes) {
   checkNames(passes, options);
   const GraphCopy beginning(graph, origins);
   LeftOut left_out;
@@ -182,7 +186,7 @@ RewriteCount runPipeline(Graph& graph, OriginTable& origins, const std::vector<c
   int reported = 0;
   for (bool broken = true; broken;) {
     broken = false;
-    PassRun run(graph, origins, options, observer, reported);
+    PassRun run(graph, origins, options, observer, attributes, reported);
     for (int index = 1; index <= static_cast<int>(passes.size()) && !broken; ++index) {
       const Pass& pass = *passes[static_cast<std::size_t>(index) - 1];
       if (cancelled && cancelled()) throw Error(ExitCode::kFailure, "Cancelled while rewriting the graph.");

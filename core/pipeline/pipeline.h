@@ -22,7 +22,7 @@ namespace ipex_studio {
 // are then left out. `cancelled` is asked between passes; true ends with Error(kFailure).
 RewriteCount runPipeline(torch::jit::Graph& graph, OriginTable& origins, const std::vector<const Pass*>& passes,
                          const OptimizeOptions& options, Observer& observer,
-                         const std::function<bool()>& cancelled = {});
+                         const std::function<bool()>& cancelled = {}, const ConstantAttributes& attributes = {});
 
 // The graph as plain data for the database and the studio.
 GraphSnapshot makeSnapshot(torch::jit::Graph& graph, const OriginTable& origins, int pass_index,

@@ -94,11 +94,14 @@ Value* AttentionWriter::layer(const EncoderLayer& layer) {
   return layer.norm_first ? x : normalized(layer, 1, x);
 }
 
-// [batch, tokens] as [batch, 1, 1, tokens]; a mask of single scores as it is
+// [batch, tokens] as [batch, 1, 1, tokens]; a mask of single scores as it is, before it was expanded
 Value* AttentionWriter::perScore(Value* hidden) {
+  const bool scores = knownSizes(hidden)->size() == 4;
+  if (isKind(hidden->node(), "aten::expand") && knownSizes(hidden->node()->input(0))) hidden = hidden->node()->input(0);
   const Ints sizes = *knownSizes(hidden);
-  if (sizes.size() == 4) return hidden;
   NodeWriter flags(rewriter_, write_.node(), at::kBool);
+  if (knownDtype(hidden) != at::kBool) hidden = flags.make("aten::ne", {hidden, flags.number(0)}, sizes);
+  if (scores) return hidden;
   Value* inner = flags.make("aten::unsqueeze", {hidden, flags.number(1)}, {sizes[0], 1, sizes[1]});
   return flags.make("aten::unsqueeze", {inner, flags.number(1)}, {sizes[0], 1, 1, sizes[1]});
 }

@@ -14,7 +14,8 @@ struct Attention {
   torch::jit::Value* x = nullptr;  // [batch, tokens, width]
   torch::jit::Value *in_weight = nullptr, *in_bias = nullptr, *out_weight = nullptr, *out_bias = nullptr;
   std::int64_t heads = 0;
-  // [batch, tokens], true where there is only padding, or [batch, heads, tokens, tokens], true for scores left out
+  // [batch, tokens], true where there is only padding, or [batch, heads, tokens, tokens], true for scores left out; of
+  // another dtype than bool, all but 0 is true
   torch::jit::Value* hidden = nullptr;
   bool weights = false, average = false;  // are read; and their mean over the heads is
 };

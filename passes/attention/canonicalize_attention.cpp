@@ -4,8 +4,9 @@
 //           %y = linear(view(permute(matmul(%p, %v), [0, 2, 1, 3]), …), %V, %c)
 //   before  %y = aten::_transformer_encoder_layer_fwd(%x, …)
 //   after   the same, with the sums, normalizations and products around it
-// Masks fill scores with -inf, and the weights are given where they are read. Tracing or scripting
-// nn.MultiheadAttention or nn.TransformerEncoderLayer for inference leaves these operators.
+// Masks fill scores with -inf, and the weights are given where they are read. A mask of numbers, as PyTorch 2.x makes
+// of every mask, hides where it is not 0. Tracing or scripting nn.MultiheadAttention or nn.TransformerEncoderLayer for
+// inference leaves these operators.
 // Declines: unsupported-attribute (other masks, several sources), unknown-shape, unsupported-dtype, not-constant,
 // value-may-be-aliased-or-written. Runs after fold-constants, which takes the branches to these operators, and before
 // all that looks for products. Numerics: the factor is applied behind the product.
@@ -33,7 +34,7 @@ Decline readMask(Value* mask, Value* type, Attention* attention) {
   if (isNone(mask)) return {};
   constexpr std::int64_t kPadding = 1, kScores = 2;
   const auto x = knownSizes(attention->x), sizes = knownSizes(mask);
-  const bool known = x && x->size() == 3 && sizes && knownDtype(mask) == at::kBool;
+  const bool known = x && x->size() == 3 && sizes && knownDtype(mask);
   const std::int64_t batch = known ? (*x)[0] : 0, tokens = known ? (*x)[1] : 0;
   const bool paddings = known && constantInt(type) == kPadding && *sizes == Ints{batch, tokens};
   const bool scores = known && constantInt(type) == kScores && *sizes == Ints{batch, attention->heads, tokens, tokens};

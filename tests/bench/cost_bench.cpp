@@ -379,7 +379,8 @@ void measure(Table& table, int size, bool one_plan, const std::function<std::sha
   GraphIndex graph_index(*graph);
   for (const Pass* pass : defaultPasses()) {
     rewriter.beginPass();
-    PassContext context(*graph, rewriter, options, graph_index);
+    const ConstantAttributes attributes;
+    PassContext context(*graph, rewriter, options, graph_index, attributes);
     bool changed = false;
     const ValueCounts values = countValues(*graph);
     const std::int64_t begin = now();

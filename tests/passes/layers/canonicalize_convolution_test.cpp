@@ -44,7 +44,8 @@ TEST(CanonicalizeConvolution, AddsOneConstantForAllConvolutionsOfABlock) {
   rewriter.beginPass();
   const OptimizeOptions options;
   const GraphIndex graph_index(*graph);
-  PassContext context(*graph, rewriter, options, graph_index);
+  const ConstantAttributes attributes;
+  PassContext context(*graph, rewriter, options, graph_index, attributes);
   ASSERT_TRUE(kCanonicalizeConvolution.run(*graph, context));
   graph->lint();  // a constant stands before all that read it
 
