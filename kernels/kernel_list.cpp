@@ -83,6 +83,7 @@
   KERNEL(kCumulativeSum, CumulativeSum)                                                                          \
   KERNEL(kAffineGrid, AffineGridRows)                                                                            \
   KERNEL(kGridSample, GridSampleSimd)                                                                            \
+  KERNEL(kFourier, FourierSimd)                                                                                  \
   KERNEL(kIntegerMath, IntegerMath)                                                                              \
   KERNEL(kPad, PadCopy)                                                                                          \
   KERNEL_ON(kPad, Upconverted, "pad_copy")                                                                       \
@@ -124,6 +125,7 @@
   REFERENCE(kCumulativeSum, refCumulativeSum)           \
   REFERENCE(kAffineGrid, refAffineGrid)                 \
   REFERENCE(kGridSample, refGridSample)                 \
+  REFERENCE(kFourier, refFourier)                       \
   REFERENCE(kIntegerMath, refIntegerMath)               \
   REFERENCE(kPad, refPad)                               \
   REFERENCE(kRecurrent, refRecurrent)                   \

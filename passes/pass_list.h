@@ -58,6 +58,7 @@ extern const Pass kFusePointwise;
 extern const Pass kFuseResidualAdd;
 extern const Pass kFuseRmsNorm;
 extern const Pass kFuseSoftmax;
+extern const Pass kFuseSpectrum;
 extern const Pass kFuseSqueezeExcite;
 extern const Pass kInsertCasts;
 extern const Pass kInsertIdentityBranch;

@@ -57,6 +57,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kEliminateTranspose,
       // After the identities, which leave fewer shapes in a row.
       &kEliminateReshape,
+      // After fold-constants, which makes windows constant; before whatever looks at readers of its results.
+      &kFuseSpectrum,
       // One form per operation, before anything looks for it.
       &kCanonicalizeConvolution,
       &kCanonicalizeBatchNorm,

@@ -231,6 +231,21 @@ std::vector<Value*> writeLayerNorm(StockWriter& write, Node* node, const OpSpec&
   return {norm, x};
 }
 
+// Frames as a view, so that one operator of all versions of PyTorch transforms them.
+Value* writeFourier(StockWriter& write, Node* node, const OpSpec& spec) {
+  const bool framed = spec.has("frame");
+  Value* x = node->input(0);
+  if (framed) {
+    x = write.call("aten::unfold",
+                   {x, write.integer(-1), write.integer(spec.intOr("frame", 1)), write.integer(spec.intOr("hop", 1))});
+  }
+  if (!isNone(node->input(1))) x = write.call("aten::mul", {x, node->input(1)});
+  const std::string norm = spec.stringOr("norm", "backward");
+  Value* spectrum = write.call("aten::fft_rfft", {x, write.none(), write.integer(-1), write.word(norm.c_str())});
+  if (framed) spectrum = write.call("aten::transpose", {spectrum, write.integer(-1), write.integer(-2)});
+  return write.call(spec.stringOr("result", "pairs") == "magnitude" ? "aten::abs" : "aten::view_as_real", {spectrum});
+}
+
 OpSpec specOf(const Node* node) {
   const auto text = torch::jit::toIValue(node->inputs().back());
   if (!text || !text->isString()) {
@@ -243,6 +258,7 @@ std::vector<Value*> writeStock(StockWriter& write, Node* node) {
   if (const auto op = readFusedOp(node)) return {writeChain(write, node, *op)};
   const OpSpec spec = specOf(node);
   if (spec.kind == OpKind::kEmbedding || spec.kind == OpKind::kEmbeddingBag) return {writeEmbedding(write, node, spec)};
+  if (spec.kind == OpKind::kFourier) return {writeFourier(write, node, spec)};
   if (spec.kind == OpKind::kSoftmax) return {writeSoftmax(write, node, spec)};
   if (spec.kind == OpKind::kAttention) return {writeAttention(write, node, spec)};
   IPEX_CHECK(spec.kind == OpKind::kLayerNorm, "a fused operator has no stock form");
@@ -250,9 +266,9 @@ std::vector<Value*> writeStock(StockWriter& write, Node* node) {
 }
 
 bool isFused(const Node* node) {
-  static const char* const kKinds[] = {"convolution",    "deconvolution",  "linear",    "matmul",
-                                       "pointwise",      "squeeze_excite", "softmax",   "layer_norm",
-                                       "add_layer_norm", "attention",      "embedding", "embedding_bag"};
+  static const char* const kKinds[] = {"convolution",    "deconvolution", "linear",     "matmul",         "pointwise",
+                                       "squeeze_excite", "softmax",       "layer_norm", "add_layer_norm", "attention",
+                                       "embedding",      "embedding_bag", "fourier"};
   if (node->kind().ns().toUnqualString() != std::string("ipex_studio")) return false;
   for (const char* kind : kKinds) {
     if (std::strcmp(kind, node->kind().toUnqualString()) == 0) return true;

@@ -99,6 +99,13 @@ LoweredNode lowerFusedSoftmax(Node* node) {
   return single(needSpec(node), {use(node->input(0)), use(node->input(1))}, {node->output()});
 }
 
+// ipex_studio::fourier(x, window?, spec)
+LoweredNode lowerFourier(Node* node) {
+  if (knownDtype(node->input(0)) != at::kFloat)
+    decline(reasons::kUnsupportedDtype, "Plans compute Fourier transforms in FP32.");
+  return single(needSpec(node), {use(node->input(0)), use(node->input(1))}, {node->output()});
+}
+
 LoweredNode lowerConcat(Node* node) {
   OpSpec spec;
   spec.kind = OpKind::kConcat;
@@ -182,6 +189,7 @@ void addComputeLowerings(Table& table) {
   table["aten::group_norm"] = lowerGroupNorm;
   table["aten::softmax"] = lowerSoftmax;
   table["aten::log_softmax"] = lowerLogSoftmax;
+  table["ipex_studio::fourier"] = lowerFourier;
   table["ipex_studio::softmax"] = lowerFusedSoftmax;
   table["aten::cat"] = lowerConcat;
   table["aten::embedding"] = lowerEmbedding;

@@ -11,7 +11,7 @@ namespace ipex_studio {
 ShapeRule inferConvolution, inferDeconvolution, inferLinear, inferMatmul, inferPool, inferGivenSpatial, inferReduce,
     inferPointwise, inferLayerNorm, inferGroupNorm, inferSoftmax, inferAttention, inferSqueezeExcite,
     inferPointwiseDepthwise, inferConcat, inferEmbedding, inferEmbeddingBag, inferGather, inferGatherElements,
-    inferScatterElements, inferMaxMin, inferSort, inferCumulativeSum, inferAffineGrid, inferGridSample,
+    inferScatterElements, inferMaxMin, inferSort, inferCumulativeSum, inferAffineGrid, inferGridSample, inferFourier,
     inferIntegerMath, inferPad, inferRecurrent, inferView, inferSame, inferCast;
 
 namespace {
@@ -110,6 +110,7 @@ constexpr Row kOpKinds[] = {
     row(OpKind::kCumulativeSum, "cumulative_sum", 1, inferCumulativeSum, BatchRule::kAxisApart, "elementwise"),
     row(OpKind::kAffineGrid, "affine_grid", 1, inferAffineGrid, BatchRule::kWeighted, "other"),
     row(OpKind::kGridSample, "grid_sample", 2, inferGridSample, BatchRule::kGridSample, "other"),
+    row(OpKind::kFourier, "fourier", 2, inferFourier, BatchRule::kLinear, "other").mayLack(1u << 1),
     row(OpKind::kIntegerMath, "integer_math", 2, inferIntegerMath, BatchRule::kMayMix, "other").mayLack(1u << 1),
     row(OpKind::kPad, "pad", 1, inferPad, BatchRule::kPad, "other"),
     row(OpKind::kRecurrent, "recurrent", 5, inferRecurrent, BatchRule::kMayMix, "other").mayLack(1u << 3 | 1u << 4),

@@ -91,6 +91,11 @@ enum class OpKind : std::uint8_t {
   kAffineGrid,
   // x[N,C,H,W], grid[N,P,Q,2] of (x, y) from -1 to 1; mode=nearest|bilinear, padding=zeros|border, align_corners
   kGridSample,
+  // x[…,S] (f32), [window[frame]]; frame, hop: Fourier transforms of x[…, t·hop + i] · window[i] over i < frame, bins
+  // up to half of it: y[…,frame/2+1,T,2] of real and imaginary parts, T = (S - frame)/hop + 1. Without frame the whole
+  // axis is one: y[…,S/2+1,2]. result=magnitude: the lengths of the pairs instead. norm=ortho|forward: divided by the
+  // root of frame, or by frame
+  kFourier,
   // a, [b] (s64, s32, u8 or bool, broadcast; without b the number `value`);
   // op=add|sub|mul|floordiv|truncdiv|mod|rem|min|max (s64, wraps around; mod has the sign of b, rem that of a) or
   // eq|ne|lt|le|gt|ge (bool)

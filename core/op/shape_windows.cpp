@@ -143,6 +143,27 @@ Verdict inferGridSample(const OpSpec& spec, const std::vector<TensorDesc>& src, 
   return addResult(src[0].dtype, Dims{x[0], x[1], grid[1], grid[2]}, dst);
 }
 
+Verdict inferFourier(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+  const Dims &x = src[0].dims, &window = src[1].dims;
+  const std::string norm = spec.stringOr("norm", "backward"), result = spec.stringOr("result", "pairs");
+  if ((norm != "backward" && norm != "ortho" && norm != "forward") || (result != "pairs" && result != "magnitude"))
+    return Verdict::no("the norm or the result is unknown");
+  if (src[0].dtype != DType::kF32) return Verdict::no("the numbers are not f32");
+  const bool framed = spec.has("frame"), pairs = result == "pairs";
+  if (x.rank < 1 || x.rank + (framed ? 1 : 0) + (pairs ? 1 : 0) > kMaxRank) return Verdict::no("too many dimensions");
+  const std::int64_t length = x[x.rank - 1], frame = framed ? spec.intOr("frame", 0) : length;
+  const std::int64_t hop = spec.intOr("hop", 1);
+  if (frame < 1 || frame > kMaxGivenSize || hop < 1 || hop > kMaxGivenSize) return Verdict::no("frame or hop is wrong");
+  if (frame > length) return Verdict::no("a frame is longer than its source");
+  if (!src[1].absent() && (src[1].dtype != DType::kF32 || window.rank != 1 || window[0] != frame))
+    return Verdict::no("the window does not fit a frame");
+  Dims y = x;
+  y[x.rank - 1] = frame / 2 + 1;
+  if (framed) y[y.rank++] = (length - frame) / hop + 1;
+  if (pairs) y[y.rank++] = 2;
+  return addResult(DType::kF32, y, dst);
+}
+
 Verdict inferGivenSpatial(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
   const Dims& x = src[0].dims;
   Ints output = spec.ints("output");

@@ -111,7 +111,8 @@ inline void PrintTo(const Case& test, std::ostream* out) { *out << test.spec; }
   LIST(WoqWeights, woqCases)                        \
   LIST(Order, orderCases)                           \
   LIST(Movement, movementCases)                     \
-  LIST(Vision, visionCases)
+  LIST(Vision, visionCases)                         \
+  LIST(Fourier, fourierCases)
 // clang-format on
 
 #define IPEX_DECLARE(name, cases) const std::vector<Case>& cases();

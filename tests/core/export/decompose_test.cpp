@@ -179,6 +179,16 @@ TEST_F(Decompose, Softmax) {
   expectSameNumbers(text, {at::randn({2, 3, 4, 5}), at::randn({2, 1, 1, 5})});
 }
 
+TEST_F(Decompose, FourierTransforms) {
+  const std::string text =
+      "graph(%x : Tensor, %w : Tensor):\n  %none : NoneType = prim::Constant()\n"
+      "  %frames : str = prim::Constant[value=\"fourier{frame=10,hop=3,norm=ortho}\"]()\n"
+      "  %whole : str = prim::Constant[value=\"fourier{norm=forward,result=magnitude}\"]()\n"
+      "  %y : Tensor = ipex_studio::fourier(%x, %w, %frames)\n"
+      "  %z : Tensor = ipex_studio::fourier(%x, %none, %whole)\n  return (%y, %z)\n";
+  expectSameNumbers(text, {at::randn({2, 3, 33}), at::rand({10})});
+}
+
 TEST_F(Decompose, LayerNormAsksForSizesWhereNoFactorTellsThem) {
   const std::string text =
       "graph(%x : Tensor, %r : Tensor):\n  %none : NoneType = prim::Constant()\n"

@@ -27,6 +27,7 @@ struct PassOverGraph {
   Graph graph;
   OriginTable origins;
   OptimizeOptions options;
+  ConstantAttributes attributes;
   std::unique_ptr<Rewriter> rewriter;
   std::unique_ptr<GraphIndex> index;
   std::unique_ptr<PassContext> context;
@@ -37,7 +38,7 @@ struct PassOverGraph {
     origins.assign(graph);
     rewriter = std::make_unique<Rewriter>(graph, origins, limit);
     index = std::make_unique<GraphIndex>(graph);
-    context = std::make_unique<PassContext>(graph, *rewriter, options, *index);
+    context = std::make_unique<PassContext>(graph, *rewriter, options, *index, attributes);
   }
 
   // Makes a sigmoid of each ReLU that `decline` lets pass; it gets the number of nodes looked at so far.

@@ -104,6 +104,12 @@ TEST(ShapeInference, OrderAndLookUps) {
   for (const char* text : {"affine_grid{}", "affine_grid{output=[6]}", "affine_grid{output=[0,7]}"})
     EXPECT_TRUE(refused(text, {f32(Dims{2, 2, 3})})) << text;
   EXPECT_TRUE(refused("affine_grid{output=[6,7]}", {f32(Dims{2, 3, 3})}));
+  EXPECT_EQ(resultOf("fourier{}", {f32(Dims{2, 3, 9}), TensorDesc()}), (Dims{2, 3, 5, 2}));
+  EXPECT_EQ(resultOf("fourier{frame=8,hop=3,result=magnitude}", {f32(Dims{2, 20}), f32(Dims{8})}), (Dims{2, 5, 5}));
+  for (const char* text : {"fourier{frame=21}", "fourier{frame=0}", "fourier{frame=8,hop=0}", "fourier{frame=7}",
+                           "fourier{frame=8,norm=half}", "fourier{frame=8,result=phase}"})
+    EXPECT_TRUE(refused(text, {f32(Dims{2, 20}), f32(Dims{8})})) << text;
+  EXPECT_TRUE(refused("fourier{}", {s64(Dims{8}), TensorDesc()}));
   EXPECT_EQ(resultOf("grid_sample{}", {f32(Dims{2, 3, 4, 5}), f32(Dims{2, 6, 7, 2})}), (Dims{2, 3, 6, 7}));
   EXPECT_TRUE(refused("grid_sample{}", {f32(Dims{2, 3, 4, 5}), f32(Dims{1, 6, 7, 2})}));
   EXPECT_TRUE(refused("grid_sample{mode=bicubic}", {f32(Dims{2, 3, 4, 5}), f32(Dims{2, 6, 7, 2})}));
