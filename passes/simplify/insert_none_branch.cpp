@@ -1,10 +1,11 @@
-// Gives calls without the optional arguments that the example left out a graph of their own.
+// Gives calls with the optional arguments of the example a graph of their own.
 //   before  graph(%x, %mask : Tensor?):  %given = aten::__isnot__(%mask, None)   %y = prim::If(%given) …   return (%y)
 //   after   %none = aten::__is__(%mask, None)   %y = prim::If(%none)
 //             block0():  %given = aten::__isnot__(None, None)   …             which fold-constants decides
 //             block1():  %given = aten::__isnot__(%mask, None)   …            as it was
-// Scripted modules ask for their masks again and again, and every answer splits a region. Declines: nothing with a
-// remark (an argument that was given, or that no condition asks about). Runs first: both graphs go through all passes.
+// where the example left the mask out; where it gave one, block0 reads %m = prim::unchecked_cast(%mask), of the
+// example's type. Scripted modules ask for their masks again and again, and every answer splits a region. Declines:
+// nothing with a remark (an argument that no condition asks about). Runs first: both graphs go through all passes.
 // Numerics: none.
 #include <algorithm>
 
@@ -22,46 +23,52 @@ using torch::jit::Value;
 
 bool asksForNone(const Use& use) { return isKind(use.user, "aten::__is__") || isKind(use.user, "aten::__isnot__"); }
 
-// True if the example run gave the argument; the type of its cast was recorded then.
-bool wasGiven(const Value* argument) {
-  const auto& uses = argument->uses();
-  return std::any_of(uses.begin(), uses.end(), [](const Use& use) {
-    return isKind(use.user, "prim::unchecked_cast") && knownDtype(use.user->output()).has_value();
-  });
+// The type that the example run saw of the argument as a tensor; null if the example left it out.
+c10::TypePtr givenType(const Value* argument) {
+  for (const Use& use : argument->uses()) {
+    if (isKind(use.user, "prim::unchecked_cast") && knownDtype(use.user->output())) return use.user->output()->type();
+  }
+  return nullptr;
 }
 
-std::vector<Value*> leftOut(Graph& graph) {
+std::vector<Value*> askedArguments(Graph& graph) {
   std::vector<Value*> arguments;
   for (Value* input : graph.inputs()) {
-    if (input->type()->kind() != c10::TypeKind::OptionalType) continue;
-    const bool asked = std::any_of(input->uses().begin(), input->uses().end(), &asksForNone);
-    if (asked && !wasGiven(input)) arguments.push_back(input);
+    const bool optional = input->type()->kind() == c10::TypeKind::OptionalType;
+    if (optional && std::any_of(input->uses().begin(), input->uses().end(), &asksForNone)) arguments.push_back(input);
   }
   return arguments;
 }
 
 bool insertNoneBranch(Graph& graph, PassContext& context) {
-  const std::vector<Value*> arguments = leftOut(graph);
+  const std::vector<Value*> arguments = askedArguments(graph);
   if (arguments.empty() || isWholeBranch(graph) || !context.rewriter.permit()) return false;
   Node* const first = *graph.nodes().begin();
   Value* const none = context.rewriter.none(first);
-  Value* condition = nullptr;
-  const auto make = [&](const char* kind, const std::vector<Value*>& inputs) {
-    return context.rewriter.create(kind, inputs, first)->output()->setType(c10::BoolType::get());
+  const auto make = [&](const char* kind, const std::vector<Value*>& inputs, const c10::TypePtr& type) {
+    return context.rewriter.create(kind, inputs, first)->output()->setType(type);
   };
+  Value* condition = nullptr;
+  std::vector<Value*> as;
+  std::vector<Node*> casts;
   for (Value* argument : arguments) {
-    Value* absent = make("aten::__is__", {argument, none});
-    condition = condition == nullptr ? absent : make("aten::__and__", {condition, absent});
+    const c10::TypePtr type = givenType(argument);
+    Value* alike = make(type ? "aten::__isnot__" : "aten::__is__", {argument, none}, c10::BoolType::get());
+    condition = condition == nullptr ? alike : make("aten::__and__", {condition, alike}, c10::BoolType::get());
+    as.push_back(type ? make("prim::unchecked_cast", {argument}, type) : none);
+    if (type) casts.push_back(as.back()->node());
   }
-  context.rewriter.branch(condition, arguments, std::vector<Value*>(arguments.size(), none),
-                          "a graph for calls without optional arguments");
+  context.rewriter.branch(condition, arguments, as, "a graph for calls with the example's optional arguments");
+  // An argument is a tensor only where it was asked for.
+  Node* const inside = *graph.outputs()[0]->node()->blocks()[0]->nodes().begin();
+  for (Node* cast : casts) cast->moveBefore(inside);
   return true;
 }
 
 }  // namespace
 
 const Pass kInsertNoneBranch = {"insert-none-branch",
-                                "Gives calls without optional arguments a graph of their own.",
+                                "Gives calls with the example's optional arguments a graph of their own.",
                                 &insertNoneBranch,
                                 {"aten::__is__", "aten::__isnot__"}};
 
