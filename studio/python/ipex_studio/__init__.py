@@ -1,0 +1,21 @@
+"""Faster inference on CPUs for PyTorch models, with results that are checked.
+
+    import torch, ipex_studio
+
+    fast = ipex_studio.optimize(torch.jit.load("model.pt"), sample_input=x)
+    fast(x)
+
+A module of TorchScript becomes a copy whose static parts are compiled plans. torch.jit.save writes it as a file that
+loads wherever ipex_studio was imported before. `help(ipex_studio.optimize)` tells the rest.
+"""
+import torch as _torch
+
+from ._torch_check import check_torch as _check_torch
+
+_check_torch(_torch.__version__)
+
+from ._build import VERSION as __version__  # noqa: E402 - the check comes first
+from .errors import Error  # noqa: E402
+from .frontend import optimize  # noqa: E402
+
+__all__ = ["Error", "optimize"]

@@ -1,0 +1,321 @@
+"""Plans of one nn.Module: made when it is first called with arguments of a form, dropped when its weights change."""
+import copy
+import functools
+import itertools
+import re
+import threading
+import warnings
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+
+from . import _engine
+from ._forms import UnknownForm, put_together, take_apart, without_sizes
+from ._log import logger
+from ._script import plan_script
+
+MOST_FORMS = 8  # of arguments with plans of their own
+MOST_CHANGES = 8  # of weights after which plans no longer pay
+LARGEST_ERROR = 1e-4  # of the largest value
+_MADE_UNIQUE = re.compile(r"___torch_mangle_\d+\.")  # part of a type's name; another in each trace
+_READS_ONE_NUMBER = re.compile(r"Converting a tensor to a Python (boolean|integer|float|index|number)|Iterating over|"
+                               r"Using len|.* results are registered as constants")
+
+
+class CannotPlan(Exception):
+    """Why a call stays as it is, as a clause. `always`: so will every other call of the model."""
+
+    def __init__(self, reason: str, always: bool = False) -> None:
+        super().__init__(reason)
+        self.always = always
+
+
+class Traced(NamedTuple):
+    """A plan, the form of its result, and what it was traced to."""
+    plan: torch.jit.ScriptModule
+    result: Tuple
+    any_size: bool  # False where Python code read sizes
+    text: str
+    constants: List[torch.Tensor]
+
+
+class _Call(torch.nn.Module):
+    """A call of a model as a function of its tensors alone."""
+
+    def __init__(self, model: torch.nn.Module, form: Tuple) -> None:
+        super().__init__()
+        self.model = model
+        self.form = form
+        self.training = False
+
+    def forward(self, *tensors):
+        args, kwargs = put_together(self.form, iter(tensors))
+        leaves: List[torch.Tensor] = []
+        take_apart(self.model(*args, **kwargs), leaves)
+        return tuple(leaves)
+
+
+def _watch(model: torch.nn.Module) -> _engine.Watch:
+    entries = []
+    empty = []
+    for module in model.modules():
+        entries.append((module.__dict__, "training", module.training))
+        for owned in (module._parameters, module._buffers, module._modules):
+            entries += [(owned, name, value) for name, value in owned.items()]
+        if module is not model:
+            empty += [hooks for hooks in (module._forward_hooks, module._forward_pre_hooks) if not hooks]
+    return _engine.Watch(entries, empty)
+
+
+def _has_hooks(model: torch.nn.Module) -> bool:
+    return any(module._forward_hooks or module._forward_pre_hooks for module in model.modules() if module is not model)
+
+
+def _numbers(model: torch.nn.Module) -> List:
+    """What modules count and remember beside their tensors."""
+    return [(name, value) for module in model.modules() for name, value in module.__dict__.items()
+            if type(value) in (bool, int, float, str)]
+
+
+def _shadow(model: torch.nn.Module) -> torch.nn.Module:
+    """A copy that shares the parameters alone: running it leaves the model as it is."""
+    return copy.deepcopy(unplanned(model), {id(parameter): parameter for parameter in model.parameters()})
+
+
+def _trace(call: _Call, inputs: List[torch.Tensor]) -> Tuple[torch.jit.ScriptModule, bool]:
+    """The trace, and whether it may be right for other sizes. Raises CannotPlan if it is wrong for other values."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        traced = torch.jit.trace(call, tuple(inputs), check_trace=False)
+    doubts = [warning for warning in said if issubclass(warning.category, torch.jit.TracerWarning)
+              and "might cause the trace to be incorrect" in str(warning.message)]
+    if doubts and not _depends_on_sizes_alone(doubts, call, inputs):
+        text = str(doubts[0].message).splitlines()[0].split("incorrect.")[0]
+        raise CannotPlan(f"its Python code depends on values ({doubts[0].filename}:{doubts[0].lineno}: {text}incorrect)",
+                         always=True)
+    return traced, not doubts
+
+
+def _depends_on_sizes_alone(doubts, call: _Call, inputs: List[torch.Tensor]) -> bool:
+    """True if Python code that reads tensors while they are traced reads sizes, as another tracer sees it, in which
+    sizes are numbers and the contents of tensors cannot become numbers."""
+    if not all(_READS_ONE_NUMBER.match(str(doubt.message)) for doubt in doubts):
+        return False  # NumPy reads contents without either tracer
+    from torch.fx.experimental.proxy_tensor import make_fx  # takes a moment to import
+    try:
+        make_fx(call)(*inputs)
+    except Exception:
+        return False
+    return True
+
+
+def _what_was_traced(traced: torch.jit.ScriptModule) -> Tuple[str, List[torch.Tensor]]:
+    graph = traced.inlined_graph
+    torch._C._jit_pass_erase_shape_information(graph)
+    nodes = graph.findAllNodes("prim::Constant") if hasattr(graph, "findAllNodes") else []
+    constants = [node.t("value") for node in nodes if node.hasAttribute("value") and node.kindOf("value") == "t"]
+    return _MADE_UNIQUE.sub("", str(graph)), constants
+
+
+def _same_trace(one: Traced, other: Traced) -> bool:
+    return (one.any_size and other.any_size and one.text == other.text and without_sizes(one.result) == without_sizes(other.result)
+            and len(one.constants) == len(other.constants) and all(map(torch.equal, one.constants, other.constants)))
+
+
+def _check(results, expected) -> None:
+    """Raises CannotPlan where results are not those of the model."""
+    for result, wanted in zip(results, expected):
+        if result.dtype != wanted.dtype or result.shape != wanted.shape:
+            raise CannotPlan("its plan gives results of another form")
+        if wanted.numel() == 0:
+            continue
+        if not wanted.is_floating_point():
+            equal = torch.equal(result, wanted)
+        else:
+            known = torch.isfinite(wanted)
+            bound = LARGEST_ERROR * wanted[known].abs().max() if known.any() else 0
+            equal = torch.allclose(result, wanted, rtol=0, atol=float(bound), equal_nan=True)
+        if not equal:
+            raise CannotPlan("its results differ from call to call, or a plan's are not near enough")
+
+
+class Plans:
+    """Runs a model by its plans where that gives what the model gives, else as it is.
+
+    A call runs as it is while gradients are wanted, in autocast, in training mode, while it is traced, and with
+    arguments that plans do not take.
+    """
+
+    def __init__(self, tune: str = "off") -> None:
+        self.tune = tune
+        self._lock = threading.RLock()
+        self._reasons = set()
+        self._changes = 0
+        self._never = False
+        self._forget()
+
+    def run(self, model: torch.nn.Module, forward: Callable, args: Tuple, kwargs: Dict[str, Any]) -> Any:
+        leaves: List[torch.Tensor] = []
+        reason = self._why_not(model, args, kwargs)
+        if reason is None:
+            try:
+                form = take_apart((args, kwargs), leaves)
+                traced = self._plan_for(model, form, leaves)
+                if traced is not None:
+                    return put_together(traced.result, iter(traced.plan(*leaves)))
+            except UnknownForm as unknown:
+                reason = f"an argument is {unknown}"
+        if reason:
+            self._say(model, reason)
+        return forward(*args, **kwargs)
+
+    def _forget(self) -> None:
+        self._watch: Optional[_engine.Watch] = None
+        self._by_form: Dict[Tuple, Optional[Traced]] = {}
+        self._any_size: Dict[Tuple, Traced] = {}
+
+    def _say(self, model: torch.nn.Module, reason: str) -> None:
+        if reason not in self._reasons:
+            self._reasons.add(reason)
+            logger.warning("%s runs without a plan: %s.", type(model).__name__, reason)
+
+    def _why_not(self, model: torch.nn.Module, args: Tuple, kwargs: Dict[str, Any]) -> Optional[str]:
+        """Why this call runs as it is; "" where that needs no word."""
+        if self._never or model.training or torch._C._get_tracing_state() is not None:
+            return ""
+        if torch.is_autocast_cpu_enabled():
+            return "autocast is on"
+        if torch.is_grad_enabled():
+            tensors = itertools.chain(args, kwargs.values(), model.parameters())
+            if any(isinstance(value, torch.Tensor) and value.requires_grad for value in tensors):
+                return "gradients are on; call it within torch.no_grad()"
+        return None
+
+    def _plan_for(self, model, form: Tuple, leaves: List[torch.Tensor]) -> Optional[Traced]:
+        if self._watch is not None and self._watch.same():
+            try:
+                return self._by_form[form]
+            except KeyError:
+                pass
+        with self._lock:
+            self._begin_anew_if_changed(model)
+            if form not in self._by_form:
+                self._by_form[form] = self._find_or_make(model, form, leaves)
+            return self._by_form[form]
+
+    def _begin_anew_if_changed(self, model: torch.nn.Module) -> None:
+        if self._watch is not None and self._watch.same():
+            return
+        if self._watch is not None:
+            self._changes += 1
+        self._forget()
+        self._watch = _watch(model)
+
+    def _find_or_make(self, model, form: Tuple, leaves: List[torch.Tensor]) -> Optional[Traced]:
+        any_size = self._any_size.get(without_sizes(form))
+        if any_size is not None:
+            return any_size
+        try:
+            if len(self._by_form) >= MOST_FORMS:
+                raise CannotPlan(f"{MOST_FORMS} forms of arguments have plans, and this is another")
+            if self._changes > MOST_CHANGES:
+                raise CannotPlan("its weights change too often")
+            if not leaves:
+                raise CannotPlan("no argument is a tensor")
+            return self._make(model, form, leaves)
+        except CannotPlan as reason:
+            self._never = reason.always
+            self._say(model, str(reason))
+        except Exception as problem:  # tracing runs any code of a model's author
+            self._say(model, f"it cannot be planned ({str(problem).strip().splitlines()[0] if str(problem) else problem!r})")
+        return None
+
+    def _make(self, model, form: Tuple, leaves: List[torch.Tensor]) -> Traced:
+        if _has_hooks(model):
+            raise CannotPlan("its layers have hooks", always=True)
+        with torch.inference_mode(False), torch.no_grad():
+            inputs = [leaf.detach().clone() for leaf in leaves]
+            shadow = _shadow(model)
+            expected, result = _run_once(shadow, form, inputs)
+            traced, any_size = _trace(_Call(shadow, form), inputs)
+            made = Traced(traced, result, any_size, *_what_was_traced(traced))
+            alike = self._traced_alike(form, made)
+            if alike is not None:
+                made = self._any_size[without_sizes(form)] = alike
+            else:
+                made = made._replace(plan=plan_script(traced, inputs, self.tune))
+            _check(made.plan(*inputs), expected)
+            return made
+
+    def _traced_alike(self, form: Tuple, made: Traced) -> Optional[Traced]:
+        """An earlier plan, for other sizes, whose operators are the same: it is right for any sizes."""
+        for other, earlier in self._by_form.items():
+            if earlier is not None and without_sizes(other) == without_sizes(form) and _same_trace(earlier, made):
+                return earlier
+        return None
+
+
+def _run_once(shadow: torch.nn.Module, form: Tuple, inputs: List[torch.Tensor]) -> Tuple[List[torch.Tensor], Tuple]:
+    """The results of a call, taken apart. Raises CannotPlan where it changes anything else."""
+    watch, numbers = _watch(shadow), _numbers(shadow)
+    given = [tensor.clone() for tensor in inputs]
+    args, kwargs = put_together(form, iter(given))
+    expected: List[torch.Tensor] = []
+    try:
+        result = take_apart(shadow(*args, **kwargs), expected)
+    except UnknownForm as unknown:
+        raise CannotPlan(f"it returns {unknown}") from unknown
+    if not watch.same() or numbers != _numbers(shadow):
+        raise CannotPlan("it changes its own state", always=True)
+    if any(tensor._version for tensor in given):
+        raise CannotPlan("it writes to its arguments", always=True)
+    return expected, result
+
+
+@functools.lru_cache(maxsize=None)
+def planned_class(base: type) -> type:
+    """The class of modules that are a `base` in all but running by plans. Copies and pickles make plans of their own."""
+
+    @functools.wraps(base.forward)
+    def forward(self, *args, **kwargs):
+        return self.__dict__["_ipex_plans"].run(self, functools.partial(base.forward, self), args, kwargs)
+
+    def reduce_ex(self, protocol):
+        function, arguments, state, *rest = base.__reduce_ex__(self, protocol)
+        if isinstance(state, dict):
+            state = {name: value for name, value in state.items() if name != "_ipex_plans"}
+        return (_rebuild, (base, self.__dict__["_ipex_plans"].tune), state, *rest)
+
+    def prepare_scriptable(self):
+        return unplanned(self)
+
+    members = {"forward": forward, "__module__": base.__module__, "__qualname__": base.__qualname__,
+               "__doc__": base.__doc__, "_ipex_base": base, "__prepare_scriptable__": prepare_scriptable}
+    if base.__reduce_ex__ is object.__reduce_ex__ and base.__reduce__ is object.__reduce__:
+        members["__reduce_ex__"] = reduce_ex  # others say themselves how they are copied, and lose their plans
+    return type(base.__name__, (base,), members)
+
+
+def _rebuild(base: type, tune: str) -> torch.nn.Module:
+    module = object.__new__(planned_class(base))
+    module.__dict__["_ipex_plans"] = Plans(tune)
+    return module
+
+
+def is_planned(model: torch.nn.Module) -> bool:
+    return "_ipex_plans" in model.__dict__
+
+
+def unplanned(model: torch.nn.Module) -> torch.nn.Module:
+    """A shallow copy without plans, of the class that the model had."""
+    plain = object.__new__(type(model)._ipex_base)
+    plain.__dict__.update({name: value for name, value in model.__dict__.items() if name != "_ipex_plans"})
+    return plain
+
+
+def give_plans(model: torch.nn.Module, tune: str = "off") -> torch.nn.Module:
+    """Makes a model run by plans from its next call on; the model itself changes, and is returned."""
+    if not is_planned(model):
+        model.__class__ = planned_class(type(model))
+        model.__dict__["_ipex_plans"] = Plans(tune)
+    return model
