@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/model/model.h"
 #include "core/record/options.h"
+#include "core/runtime/machine_facts.h"
 #include "passes/optimize.h"
 #include "studio/python/watch.h"
 
@@ -50,10 +51,11 @@ TuneMode tuneModeOf(const std::string& name) {
   throw Error(ExitCode::kUsage, "tune is 'off', 'quick' or 'full', not '" + name + "'.");
 }
 
-torch::jit::Module optimizeForPython(const torch::jit::Module& module, const py::object& given,
-                                     const std::string& tune) {
+torch::jit::Module optimizeForPython(const torch::jit::Module& module, const py::object& given, const std::string& tune,
+                                     bool bf16) {
   OptimizeOptions options;
   options.tune = tuneModeOf(tune);
+  options.precision = bf16 ? Precision::kBf16 : Precision::kFp32;
   const Inputs example = exampleOf(module, given);
   const py::gil_scoped_release others_may_run;
   return optimize(module, example, options);
@@ -71,9 +73,11 @@ void throwInPython(std::exception_ptr problem) {
 PYBIND11_MODULE(_engine, m) {
   m.doc() = "Plans of ipex-studio for modules of TorchScript; ipex_studio is the interface.";
   py::register_local_exception_translator(throwInPython);
-  m.def("optimize", &optimizeForPython, py::arg("module"), py::arg("inputs"), py::arg("tune"),
+  m.def("optimize", &optimizeForPython, py::arg("module"), py::arg("inputs"), py::arg("tune"), py::arg("bf16"),
         "Returns a frozen copy of a torch._C.ScriptModule in eval mode whose static parts are plans. `inputs`: a tuple "
         "for forward, or None to guess them.");
+  m.def(
+      "has_bf16", [] { return machineCapabilities().bf16; }, "True if this CPU multiplies BF16.");
   py::class_<Watch>(m, "Watch", "Watches dictionaries of modules, given as (dictionary, key, value), and empty ones.")
       .def(py::init<const py::list&, const py::list&>(), py::arg("entries"), py::arg("empty"))
       .def("same", &Watch::same, "True if nothing was replaced or written to since.");

@@ -14,8 +14,10 @@ from ._torch_check import check_torch as _check_torch
 
 _check_torch(_torch.__version__)
 
-from ._build import VERSION as __version__  # noqa: E402 - the check comes first
+from ._automatic import enable_onednn_fusion, install as _install  # noqa: E402 - the check comes first
+from ._build import VERSION as __version__  # noqa: E402
 from .errors import Error  # noqa: E402
-from .frontend import optimize  # noqa: E402
+from .frontend import disable_auto_channels_last, enable_auto_channels_last, optimize  # noqa: E402
 
-__all__ = ["Error", "optimize"]
+__all__ = ["Error", "disable_auto_channels_last", "enable_auto_channels_last", "enable_onednn_fusion", "optimize"]
+_install()

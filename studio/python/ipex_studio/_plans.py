@@ -1,5 +1,4 @@
 """Plans of one nn.Module: made when it is first called with arguments of a form, dropped when its weights change."""
-import copy
 import functools
 import itertools
 import re
@@ -8,10 +7,12 @@ import warnings
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
+import torch.fx
 
 from . import _engine
 from ._forms import UnknownForm, put_together, take_apart, without_sizes
 from ._log import logger
+from ._patched import patch, role, shadow_of
 from ._script import plan_script
 
 MOST_FORMS = 8  # of arguments with plans of their own
@@ -77,11 +78,6 @@ def _numbers(model: torch.nn.Module) -> List:
             if type(value) in (bool, int, float, str)]
 
 
-def _shadow(model: torch.nn.Module) -> torch.nn.Module:
-    """A copy that shares the parameters alone: running it leaves the model as it is."""
-    return copy.deepcopy(unplanned(model), {id(parameter): parameter for parameter in model.parameters()})
-
-
 def _trace(call: _Call, inputs: List[torch.Tensor]) -> Tuple[torch.jit.ScriptModule, bool]:
     """The trace, and whether it may be right for other sizes. Raises CannotPlan if it is wrong for other values."""
     with warnings.catch_warnings(record=True) as said:
@@ -122,7 +118,7 @@ def _same_trace(one: Traced, other: Traced) -> bool:
             and len(one.constants) == len(other.constants) and all(map(torch.equal, one.constants, other.constants)))
 
 
-def _check(results, expected) -> None:
+def check_results(results, expected) -> None:
     """Raises CannotPlan where results are not those of the model."""
     for result, wanted in zip(results, expected):
         if result.dtype != wanted.dtype or result.shape != wanted.shape:
@@ -146,8 +142,7 @@ class Plans:
     arguments that plans do not take.
     """
 
-    def __init__(self, tune: str = "off") -> None:
-        self.tune = tune
+    def __init__(self) -> None:
         self._lock = threading.RLock()
         self._reasons = set()
         self._changes = 0
@@ -182,6 +177,8 @@ class Plans:
     def _why_not(self, model: torch.nn.Module, args: Tuple, kwargs: Dict[str, Any]) -> Optional[str]:
         """Why this call runs as it is; "" where that needs no word."""
         if self._never or model.training or torch._C._get_tracing_state() is not None:
+            return ""
+        if any(isinstance(value, torch.fx.Proxy) for value in itertools.chain(args, kwargs.values())):
             return ""
         if torch.is_autocast_cpu_enabled():
             return "autocast is on"
@@ -234,8 +231,9 @@ class Plans:
         if _has_hooks(model):
             raise CannotPlan("its layers have hooks", always=True)
         with torch.inference_mode(False), torch.no_grad():
+            tune = model.__dict__["_ipex_tune"]
             inputs = [leaf.detach().clone() for leaf in leaves]
-            shadow = _shadow(model)
+            shadow = shadow_of(model)
             expected, result = _run_once(shadow, form, inputs)
             traced, any_size = _trace(_Call(shadow, form), inputs)
             made = Traced(traced, result, any_size, *_what_was_traced(traced))
@@ -243,8 +241,8 @@ class Plans:
             if alike is not None:
                 made = self._any_size[without_sizes(form)] = alike
             else:
-                made = made._replace(plan=plan_script(traced, inputs, self.tune))
-            _check(made.plan(*inputs), expected)
+                made = made._replace(plan=plan_script(traced, inputs, tune))
+            check_results(made.plan(*inputs), expected)
             return made
 
     def _traced_alike(self, form: Tuple, made: Traced) -> Optional[Traced]:
@@ -272,50 +270,23 @@ def _run_once(shadow: torch.nn.Module, form: Tuple, inputs: List[torch.Tensor]) 
     return expected, result
 
 
-@functools.lru_cache(maxsize=None)
-def planned_class(base: type) -> type:
-    """The class of modules that are a `base` in all but running by plans. Copies and pickles make plans of their own."""
-
+@role("planned")
+def _planned_members(base: type) -> Dict[str, Any]:
     @functools.wraps(base.forward)
     def forward(self, *args, **kwargs):
-        return self.__dict__["_ipex_plans"].run(self, functools.partial(base.forward, self), args, kwargs)
+        plans = self.__dict__.get("_ipex_plans") or self.__dict__.setdefault("_ipex_plans", Plans())
+        return plans.run(self, functools.partial(base.forward, self), args, kwargs)
 
-    def reduce_ex(self, protocol):
-        function, arguments, state, *rest = base.__reduce_ex__(self, protocol)
-        if isinstance(state, dict):
-            state = {name: value for name, value in state.items() if name != "_ipex_plans"}
-        return (_rebuild, (base, self.__dict__["_ipex_plans"].tune), state, *rest)
-
-    def prepare_scriptable(self):
-        return unplanned(self)
-
-    members = {"forward": forward, "__module__": base.__module__, "__qualname__": base.__qualname__,
-               "__doc__": base.__doc__, "_ipex_base": base, "__prepare_scriptable__": prepare_scriptable}
-    if base.__reduce_ex__ is object.__reduce_ex__ and base.__reduce__ is object.__reduce__:
-        members["__reduce_ex__"] = reduce_ex  # others say themselves how they are copied, and lose their plans
-    return type(base.__name__, (base,), members)
-
-
-def _rebuild(base: type, tune: str) -> torch.nn.Module:
-    module = object.__new__(planned_class(base))
-    module.__dict__["_ipex_plans"] = Plans(tune)
-    return module
+    return {"forward": forward, "_ipex_attributes": ("_ipex_plans", "_ipex_tune"), "_ipex_transient": ("_ipex_plans",)}
 
 
 def is_planned(model: torch.nn.Module) -> bool:
-    return "_ipex_plans" in model.__dict__
-
-
-def unplanned(model: torch.nn.Module) -> torch.nn.Module:
-    """A shallow copy without plans, of the class that the model had."""
-    plain = object.__new__(type(model)._ipex_base)
-    plain.__dict__.update({name: value for name, value in model.__dict__.items() if name != "_ipex_plans"})
-    return plain
+    return "_ipex_tune" in model.__dict__
 
 
 def give_plans(model: torch.nn.Module, tune: str = "off") -> torch.nn.Module:
     """Makes a model run by plans from its next call on; the model itself changes, and is returned."""
     if not is_planned(model):
-        model.__class__ = planned_class(type(model))
-        model.__dict__["_ipex_plans"] = Plans(tune)
+        patch(model, "planned")
+    model.__dict__["_ipex_tune"] = tune
     return model

@@ -18,8 +18,9 @@ def sample_arguments(sample_input: Any, names=()) -> Optional[Tuple]:
     return tuple(sample_input) if isinstance(sample_input, (tuple, list)) else (sample_input,)
 
 
-def plan_script(module: torch.jit.ScriptModule, sample_input: Any = None, tune: str = "off") -> torch.jit.ScriptModule:
+def plan_script(module: torch.jit.ScriptModule, sample_input: Any = None, tune: str = "off",
+                bf16: bool = False) -> torch.jit.ScriptModule:
     """A frozen copy of a module in eval mode with its static parts as plans; `module` stays as it is."""
     names = [argument.name for argument in module._c._get_method("forward").schema.arguments[1:]]
-    planned = _engine.optimize(module._c, sample_arguments(sample_input, names), tune)
+    planned = _engine.optimize(module._c, sample_arguments(sample_input, names), tune, bf16)
     return torch.jit._recursive.wrap_cpp_module(planned)

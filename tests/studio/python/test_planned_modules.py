@@ -27,8 +27,8 @@ class Planned(unittest.TestCase):
         with torch.no_grad():
             torch.testing.assert_close(fast(*args, **kwargs), model(*args, **kwargs), rtol=1e-4, atol=1e-5)
 
-    def planned(self, model, *args, count=1):
-        fast = ipex_studio.optimize(model.eval(), sample_input=args)
+    def planned(self, model, *args, count=1, **options):
+        fast = ipex_studio.optimize(model.eval(), sample_input=args, **options)
         self.check(model, fast, *args)
         self.assertEqual(len(plans_of(fast)), count)
         return fast
@@ -76,7 +76,7 @@ class Planned(unittest.TestCase):
                 return x * len(x.shape) + torch.zeros([int(side) for side in x.shape]) + torch.tensor(x.numel() + 0.0)
 
         model = Odd()
-        fast = ipex_studio.optimize(model.eval())
+        fast = ipex_studio.optimize(model.eval(), graph_mode=True)
         for side in (3, 4, 5):
             self.check(model, fast, torch.randn(side, 2))
         self.assertEqual(len(plans_of(fast)), 3)
@@ -88,7 +88,7 @@ class Planned(unittest.TestCase):
                 return x + 1 if x.shape[0] > 4 else x - 1
 
         model = Branch()
-        fast = ipex_studio.optimize(model.eval())
+        fast = ipex_studio.optimize(model.eval(), graph_mode=True)
         for side in (2, 3, 5, 6, 4):
             self.check(model, fast, torch.randn(side, 2))
         self.assertEqual(len(plans_of(fast)), 5)
@@ -121,18 +121,18 @@ class Planned(unittest.TestCase):
         fast = self.planned(net, image())
         with torch.no_grad(), torch.cpu.amp.autocast():
             self.assertEqual(fast(image()).dtype, net(image()).dtype)
-            self.assertTrue(torch.equal(fast(image()), net(image())))
+            torch.testing.assert_close(fast(image()), net(image()), rtol=0.02, atol=0.01)
 
     def test_inference_mode(self):
         net = trained_net()
-        fast = ipex_studio.optimize(net)
+        fast = ipex_studio.optimize(net, graph_mode=True)
         with torch.inference_mode():
             torch.testing.assert_close(fast(image()), net(image()), rtol=1e-4, atol=1e-5)
         self.assertEqual(len(plans_of(fast)), 1)
         self.check(net, fast, image())
 
     def test_training_mode_drops_out(self):
-        fast = self.planned(trained_net(), image())
+        fast = self.planned(trained_net(), image(), replace_dropout_with_identity=False)
         fast.train()
         with torch.no_grad():
             self.assertFalse(torch.equal(fast(image()), fast(image())))
@@ -140,7 +140,7 @@ class Planned(unittest.TestCase):
 
     def test_new_weights_are_used(self):
         net, other = trained_net(), trained_net(seed=5)
-        fast = self.planned(net, image())
+        fast = self.planned(net, image(), replace_dropout_with_identity=False)
         fast.load_state_dict(other.state_dict())
         self.check(other, fast, image())
         with torch.no_grad():
@@ -205,7 +205,7 @@ class Planned(unittest.TestCase):
 
     def test_threads_share_plans(self):
         net = trained_net()
-        fast = ipex_studio.optimize(net)
+        fast = ipex_studio.optimize(net, graph_mode=True)
         with torch.no_grad():
             wanted = net(image())
         wrong = []
@@ -256,7 +256,7 @@ class Planned(unittest.TestCase):
                 self.count += 1
                 return x + self.calls
 
-        fast = ipex_studio.optimize(Counter().eval())
+        fast = ipex_studio.optimize(Counter().eval(), graph_mode=True)
         with torch.no_grad(), self.assertLogs("ipex_studio", "WARNING"):
             for _ in range(3):
                 fast(torch.zeros(2))
@@ -267,7 +267,7 @@ class Planned(unittest.TestCase):
             def forward(self, x):
                 return x + torch.rand_like(x)
 
-        fast = ipex_studio.optimize(Random().eval())
+        fast = ipex_studio.optimize(Random().eval(), graph_mode=True)
         with torch.no_grad(), self.assertLogs("ipex_studio", "WARNING"):
             self.assertFalse(torch.equal(fast(torch.ones(9)), fast(torch.ones(9))))
 
@@ -286,7 +286,7 @@ class Planned(unittest.TestCase):
             def forward(self, x):
                 return x.add_(1)
 
-        fast = ipex_studio.optimize(Writer().eval())
+        fast = ipex_studio.optimize(Writer().eval(), graph_mode=True)
         x = torch.zeros(3)
         with torch.no_grad(), self.assertLogs("ipex_studio", "WARNING"):
             fast(x)
@@ -298,7 +298,7 @@ class Planned(unittest.TestCase):
             def forward(self, x, other):
                 return x if other else x + 1
 
-        fast = ipex_studio.optimize(Any().eval())
+        fast = ipex_studio.optimize(Any().eval(), graph_mode=True)
         with torch.no_grad(), self.assertLogs("ipex_studio", "WARNING"):
             self.assertEqual(fast(torch.zeros(2), {3}).tolist(), [0, 0])
             self.assertEqual(fast(torch.zeros(2), object()).tolist(), [0, 0])

@@ -1,0 +1,122 @@
+"""Plans for frozen modules of TorchScript that scripts make and load themselves, without a call of ours.
+
+torch.jit.freeze and torch.jit.load are wrapped while this package is imported. What they return is the module that it
+was, with its graph and its file; where all of it is in its graph, and gradients and autocast are off, it runs by a plan
+from its second call with arguments of a form on, if that gives the same results.
+"""
+import functools
+import threading
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+
+from ._forms import UnknownForm, take_apart, without_sizes
+from ._log import logger
+from ._plans import CannotPlan, check_results
+from ._script import plan_script
+
+_enabled = True
+
+
+def enable_onednn_fusion(enabled: bool) -> None:
+    """Switches plans for frozen modules that scripts make and load themselves on (as at first) or off."""
+    global _enabled
+    _enabled = bool(enabled)
+
+
+class _PlansOfFrozen:
+    """Plans by the form of arguments without sizes: control flow is in the graph, so sizes need none of their own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._plans: Dict[Tuple, Optional[torch.jit.ScriptModule]] = {}
+        self._seen = set()
+
+    def plan_for(self, module: torch.jit.ScriptModule, args: Tuple) -> Optional[torch.jit.ScriptModule]:
+        leaves: List[torch.Tensor] = []
+        try:
+            form = without_sizes(take_apart(args, leaves))
+        except UnknownForm:
+            return None
+        if torch.is_grad_enabled() and any(leaf.requires_grad for leaf in leaves):
+            return None
+        if form in self._plans:
+            return self._plans[form]
+        with self._lock:
+            if form not in self._seen:
+                self._seen.add(form)
+                return None
+            if form not in self._plans:
+                self._plans[form] = self._make(module, args)
+            return self._plans[form]
+
+    @staticmethod
+    def _make(module: torch.jit.ScriptModule, args: Tuple) -> Optional[torch.jit.ScriptModule]:
+        try:
+            with torch.inference_mode(False), torch.no_grad():
+                plan = plan_script(module, args)
+                results: List[torch.Tensor] = []
+                expected: List[torch.Tensor] = []
+                take_apart(plan(*args), results)
+                take_apart(module._c._get_method("forward")(*args), expected)
+                check_results(results, expected)
+            return plan
+        except (CannotPlan, UnknownForm) as reason:
+            logger.info("A frozen module runs without a plan: %s.", reason)
+        except Exception as problem:  # whatever it is, the module itself runs
+            logger.info("A frozen module runs without a plan: %s", problem)
+        return None
+
+
+class _Forward:
+    """forward of a frozen module: called, it may run a plan; in all else it is torch's."""
+
+    def __init__(self, module: torch.jit.ScriptModule) -> None:
+        self._module = module
+        self._stock = module.__getattr__("forward")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stock, name)
+
+    def __call__(self, *args, **kwargs) -> Any:
+        if not _enabled or kwargs or torch.is_autocast_cpu_enabled() or torch._C._get_tracing_state() is not None:
+            return self._stock(*args, **kwargs)
+        plan = self._module.__dict__["_ipex_frozen"].plan_for(self._module, args)
+        return self._stock(*args) if plan is None else plan(*args)
+
+
+class FrozenModule(torch.jit.RecursiveScriptModule):
+    """A frozen module that gets plans by itself."""
+
+    forward = property(_Forward)
+
+
+def _is_whole_in_its_graph(module: Any) -> bool:
+    """True for a module in whose graph all weights are, and which therefore has no state."""
+    if type(module) is not torch.jit.RecursiveScriptModule or not module._c._has_method("forward"):
+        return False
+    tensors = list(module.parameters()) + list(module.buffers())
+    graph = module._c._get_method("forward").graph
+    return not tensors and not getattr(module, "training", False) and not any(True for _ in module.children()) \
+        and "prim::GetAttr" not in {node.kind() for node in graph.nodes()} and "ipex_studio::region" not in str(graph)
+
+
+def _with_plans(function):
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        module = function(*args, **kwargs)
+        if _is_whole_in_its_graph(module):
+            module.__class__ = FrozenModule
+            module.__dict__["_ipex_frozen"] = _PlansOfFrozen()
+        return module
+
+    wrapped._ipex_wraps = function
+    return wrapped
+
+
+def install() -> None:
+    """Wraps torch.jit.freeze and torch.jit.load."""
+    for name in ("freeze", "load"):
+        function = getattr(torch.jit, name)
+        if not hasattr(function, "_ipex_wraps"):
+            setattr(torch.jit, name, _with_plans(function))
