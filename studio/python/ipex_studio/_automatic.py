@@ -10,9 +10,9 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
-from ._forms import UnknownForm, take_apart, without_sizes
+from ._forms import UnknownForm, put_together, take_apart, without_sizes
 from ._log import logger
-from ._plans import CannotPlan, check_results
+from ._plans import CannotPlan, check_results, run_once
 from ._script import plan_script
 
 _enabled = True
@@ -35,30 +35,32 @@ class _PlansOfFrozen:
     def plan_for(self, module: torch.jit.ScriptModule, args: Tuple) -> Optional[torch.jit.ScriptModule]:
         leaves: List[torch.Tensor] = []
         try:
-            form = without_sizes(take_apart(args, leaves))
+            form = take_apart((args, {}), leaves)
         except UnknownForm:
             return None
         if torch.is_grad_enabled() and any(leaf.requires_grad for leaf in leaves):
             return None
-        if form in self._plans:
-            return self._plans[form]
+        any_size = without_sizes(form)
+        if any_size in self._plans:
+            return self._plans[any_size]
         with self._lock:
-            if form not in self._seen:
-                self._seen.add(form)
+            if any_size not in self._seen:
+                self._seen.add(any_size)
                 return None
-            if form not in self._plans:
-                self._plans[form] = self._make(module, args)
-            return self._plans[form]
+            if any_size not in self._plans:
+                self._plans[any_size] = self._make(module, form, leaves)
+            return self._plans[any_size]
 
     @staticmethod
-    def _make(module: torch.jit.ScriptModule, args: Tuple) -> Optional[torch.jit.ScriptModule]:
+    def _make(module: torch.jit.ScriptModule, form: Tuple, leaves: List[torch.Tensor]) -> Optional[torch.jit.ScriptModule]:
         try:
             with torch.inference_mode(False), torch.no_grad():
+                inputs = [leaf.detach().clone() for leaf in leaves]
+                expected, _ = run_once(module._c._get_method("forward"), form, inputs)
+                args, _ = put_together(form, iter(inputs))
                 plan = plan_script(module, args)
                 results: List[torch.Tensor] = []
-                expected: List[torch.Tensor] = []
                 take_apart(plan(*args), results)
-                take_apart(module._c._get_method("forward")(*args), expected)
                 check_results(results, expected)
             return plan
         except (CannotPlan, UnknownForm) as reason:

@@ -234,7 +234,10 @@ class Plans:
             tune = model.__dict__["_ipex_tune"]
             inputs = [leaf.detach().clone() for leaf in leaves]
             shadow = shadow_of(model)
-            expected, result = _run_once(shadow, form, inputs)
+            watch, numbers = _watch(shadow), _numbers(shadow)
+            expected, result = run_once(shadow, form, inputs)
+            if not watch.same() or numbers != _numbers(shadow):
+                raise CannotPlan("it changes its own state", always=True)
             traced, any_size = _trace(_Call(shadow, form), inputs)
             made = Traced(traced, result, any_size, *_what_was_traced(traced))
             alike = self._traced_alike(form, made)
@@ -253,18 +256,15 @@ class Plans:
         return None
 
 
-def _run_once(shadow: torch.nn.Module, form: Tuple, inputs: List[torch.Tensor]) -> Tuple[List[torch.Tensor], Tuple]:
-    """The results of a call, taken apart. Raises CannotPlan where it changes anything else."""
-    watch, numbers = _watch(shadow), _numbers(shadow)
+def run_once(call: Callable, form: Tuple, inputs: List[torch.Tensor]) -> Tuple[List[torch.Tensor], Tuple]:
+    """The results of a call, taken apart, and their form. Raises CannotPlan where it writes to its arguments."""
     given = [tensor.clone() for tensor in inputs]
     args, kwargs = put_together(form, iter(given))
     expected: List[torch.Tensor] = []
     try:
-        result = take_apart(shadow(*args, **kwargs), expected)
+        result = take_apart(call(*args, **kwargs), expected)
     except UnknownForm as unknown:
         raise CannotPlan(f"it returns {unknown}") from unknown
-    if not watch.same() or numbers != _numbers(shadow):
-        raise CannotPlan("it changes its own state", always=True)
     if any(tensor._version for tensor in given):
         raise CannotPlan("it writes to its arguments", always=True)
     return expected, result

@@ -2,6 +2,7 @@
 """Frozen modules that scripts make and load themselves get plans, and nothing else of torch changes."""
 import io
 import unittest
+from typing import List
 
 import torch
 from torch import nn
@@ -80,6 +81,26 @@ class Automatic(unittest.TestCase):
         frozen = torch.jit.freeze(torch.jit.script(Random().eval()))
         self.run_thrice(frozen, torch.ones(9))
         self.assertFalse(torch.equal(frozen(torch.ones(9)), frozen(torch.ones(9))))
+
+    def test_arguments_are_written_to_once_a_call(self):
+        class Writer(nn.Module):
+            def forward(self, x):
+                return x.add_(1).sum()
+
+        frozen = torch.jit.freeze(torch.jit.script(Writer().eval()))
+        x = torch.zeros(3)
+        self.run_thrice(frozen, x)
+        self.assertEqual(x.tolist(), [3, 3, 3])
+
+    def test_lists_and_numbers_as_arguments(self):
+        class Scaled(nn.Module):
+            def forward(self, xs: List[torch.Tensor], scale: float):
+                return torch.relu(xs[0] * scale + xs[1])
+
+        frozen = torch.jit.freeze(torch.jit.script(Scaled().eval()))
+        xs = [torch.randn(3, 4), torch.randn(3, 4)]
+        for scale in (2.0, 3.0):
+            torch.testing.assert_close(self.run_thrice(frozen, xs, scale), torch.relu(xs[0] * scale + xs[1]))
 
     def test_optimized_modules_are_left_alone(self):
         fast = ipex_studio.optimize(frozen_net(), sample_input=image())
