@@ -7,6 +7,11 @@
 
 A module of TorchScript becomes a copy whose static parts are compiled plans. torch.jit.save writes it as a file that
 loads wherever ipex_studio was imported before. `help(ipex_studio.optimize)` tells the rest.
+
+    ipex_studio.run("model.pt", output="fast.pt")     # optimize, verify, measure and record it, in a sandbox
+    ipex_studio.profile("model.pt")                   # the time of each operation
+
+Jobs on files do what the program ipex-studio does, and return tables: `help(ipex_studio.jobs)`.
 """
 import torch as _torch
 
@@ -19,5 +24,8 @@ from ._build import VERSION as __version__  # noqa: E402
 from .errors import Error  # noqa: E402
 from .frontend import disable_auto_channels_last, enable_auto_channels_last, optimize  # noqa: E402
 
-__all__ = ["Error", "disable_auto_channels_last", "enable_auto_channels_last", "enable_onednn_fusion", "optimize"]
+from .jobs import compare, export, load, profile, run, verify  # noqa: E402
+
+__all__ = ["Error", "compare", "disable_auto_channels_last", "enable_auto_channels_last", "enable_onednn_fusion", "export",
+           "load", "optimize", "profile", "run", "verify"]
 _install()
