@@ -11,6 +11,8 @@ loads wherever ipex_studio was imported before. `help(ipex_studio.optimize)` tel
     ipex_studio.run("model.pt", output="fast.pt")     # optimize, verify, measure and record it, in a sandbox
     ipex_studio.profile("model.pt")                   # the time of each operation
 
+Scripts that import intel_extension_for_pytorch run unchanged after `python -m ipex_studio.alias install`.
+
 Jobs on files do what the program ipex-studio does, and return tables: `help(ipex_studio.jobs)`.
 """
 import torch as _torch
@@ -29,3 +31,11 @@ from .jobs import compare, export, load, profile, run, verify  # noqa: E402
 __all__ = ["Error", "compare", "disable_auto_channels_last", "enable_auto_channels_last", "enable_onednn_fusion", "export",
            "load", "optimize", "profile", "run", "verify"]
 _install()
+
+
+def __getattr__(name: str):
+    """Gives parts of the package that few scripts need when they are asked for."""
+    if name != "alias":
+        raise AttributeError(f"module 'ipex_studio' has no attribute '{name}'")
+    import importlib
+    return importlib.import_module(".alias", __name__)
