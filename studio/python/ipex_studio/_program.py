@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from typing import Any, Dict, List, NamedTuple, Sequence
 
+import torch
+
 from .errors import Error
 
 _PACKAGE = pathlib.Path(__file__).resolve().parent
@@ -41,6 +43,13 @@ def flags_of(options: Dict[str, Any]) -> List[str]:
     return flags
 
 
+def _environment() -> Dict[str, str]:
+    """That of this process, in which the engine finds the torch of this Python and may read it."""
+    folder = os.path.join(os.path.dirname(torch.__file__), "lib")
+    others = os.environ.get("LD_LIBRARY_PATH")
+    return {**os.environ, "LD_LIBRARY_PATH": folder + (":" + others if others else "")}
+
+
 class Answer(NamedTuple):
     """What the program wrote: the JSON object, and the lines of its messages."""
     data: Dict[str, Any]
@@ -52,7 +61,7 @@ def ask(words: Sequence[str], answers: Sequence[int] = (0,)) -> Answer:
     """The answer of the program with --json. Raises Error, with the program's sentence, for an exit code that is not
     one of `answers`."""
     done = subprocess.run([find_program(), *words, "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
+                          stderr=subprocess.PIPE, text=True, check=False, env=_environment())
     messages = [line for line in done.stderr.splitlines() if line.strip()]
     if done.returncode not in answers or not done.stdout.strip():
         raise Error(_sentence(messages, done.returncode), done.returncode)
@@ -62,7 +71,7 @@ def ask(words: Sequence[str], answers: Sequence[int] = (0,)) -> Answer:
 def tell(words: Sequence[str]) -> None:
     """Runs the program for what it writes into files. Raises Error."""
     done = subprocess.run([find_program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True, check=False)
+                          stderr=subprocess.PIPE, text=True, check=False, env=_environment())
     if done.returncode != 0:
         raise Error(_sentence(done.stderr.splitlines(), done.returncode), done.returncode)
 
@@ -70,7 +79,7 @@ def tell(words: Sequence[str]) -> None:
 def open_window(path: str) -> "subprocess.Popen[bytes]":
     """Starts the studio on a model or a database, and leaves it to the user."""
     return subprocess.Popen([find_program(), path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                            start_new_session=True)
+                            start_new_session=True, env=_environment())
 
 
 def _sentence(messages: Sequence[str], exit_code: int) -> str:
