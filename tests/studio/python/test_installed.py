@@ -2,6 +2,7 @@
 """The package as a wheel lays it out, apart from the build."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,11 @@ class Installed(unittest.TestCase):
                            stdout=subprocess.DEVNULL)
             self.assertEqual(os.listdir(folder), ["ipex_studio"])
             self.assertEqual([path for path in pathlib.Path(folder).rglob("*") if path.is_symlink()], [])
+            for path in [*pathlib.Path(folder).rglob("*.so*"), *pathlib.Path(folder).rglob("ipex-studio*")]:
+                if path.is_file():  # an empty entry is the folder that a user happens to be in
+                    said = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
+                    for entries in re.findall(r"runpath: \[(.*)\]", said):
+                        self.assertNotIn("", entries.split(":"), path)
             model = os.path.join(folder, "net.pt")
             torch.jit.save(torch.jit.trace(trained_net(), image()), model)
             done = subprocess.run([sys.executable, "-c", SCRIPT, folder, model], capture_output=True, text=True, check=False,
