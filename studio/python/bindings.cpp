@@ -10,6 +10,7 @@
 #include "core/record/options.h"
 #include "core/runtime/machine_facts.h"
 #include "passes/optimize.h"
+#include "studio/python/signature.h"
 #include "studio/python/watch.h"
 
 namespace ipex_studio {
@@ -78,6 +79,8 @@ PYBIND11_MODULE(_engine, m) {
         "for forward, or None to guess them.");
   m.def(
       "has_bf16", [] { return machineCapabilities().bf16; }, "True if this CPU multiplies BF16.");
+  m.def("signature_of", &signatureOf, py::arg("arguments"), py::arg("sizes"),
+        "Dtypes, ranks and sizes of plain tensors as bytes; None for other arguments.");
   py::class_<Watch>(m, "Watch", "Watches dictionaries of modules, given as (dictionary, key, value), and empty ones.")
       .def(py::init<const py::list&, const py::list&>(), py::arg("entries"), py::arg("empty"))
       .def("same", &Watch::same, "True if nothing was replaced or written to since.");

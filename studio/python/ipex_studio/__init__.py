@@ -28,8 +28,8 @@ from .frontend import disable_auto_channels_last, enable_auto_channels_last, opt
 
 from .jobs import compare, export, load, profile, run, verify  # noqa: E402
 
-__all__ = ["Error", "compare", "disable_auto_channels_last", "enable_auto_channels_last", "enable_onednn_fusion", "export",
-           "load", "optimize", "profile", "run", "verify"]
+__all__ = ["Error", "compare", "disable_auto_channels_last", "enable_auto_channels_last", "enable_onednn_fusion",
+           "export", "load", "optimize", "profile", "run", "verify"]
 _install()
 
 

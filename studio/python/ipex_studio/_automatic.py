@@ -6,14 +6,16 @@ from its second call with arguments of a form on, if that gives the same results
 """
 import functools
 import threading
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Hashable, List, Optional, Tuple
 
 import torch
 
+from . import _engine
 from ._forms import UnknownForm, put_together, take_apart, without_sizes
 from ._log import logger
 from ._plans import CannotPlan, check_results, run_once
 from ._script import plan_script
+from ._versions import autocast_is_on
 
 _enabled = True
 
@@ -24,15 +26,31 @@ def enable_onednn_fusion(enabled: bool) -> None:
     _enabled = bool(enabled)
 
 
-class _PlansOfFrozen:
-    """Plans by the form of arguments without sizes: control flow is in the graph, so sizes need none of their own."""
+class _Forward:
+    """forward of a frozen module: called, it may run a plan; in all else it is torch's.
 
-    def __init__(self) -> None:
+    Plans are kept by the form of arguments without sizes: control flow is in the graph, so sizes need none of their own.
+    """
+
+    def __init__(self, module: torch.jit.ScriptModule) -> None:
+        self._module = torch.jit._recursive.wrap_cpp_module(module._c)  # without a way back to this object
+        self._stock = module._c._get_method("forward")
         self._lock = threading.Lock()
-        self._plans: Dict[Tuple, Optional[torch.jit.ScriptModule]] = {}
+        self._plans: Dict[Hashable, Optional[Callable]] = {}  # forward methods, which keep their modules
         self._seen = set()
 
-    def plan_for(self, module: torch.jit.ScriptModule, args: Tuple) -> Optional[torch.jit.ScriptModule]:
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stock, name)
+
+    def __call__(self, *args, **kwargs) -> Any:
+        if not _enabled or kwargs or autocast_is_on() or torch._C._get_tracing_state() is not None:
+            return self._stock(*args, **kwargs)
+        key = _engine.signature_of(args, False)
+        known = key is not None and key in self._plans
+        plan = self._plans[key] if known else self._find_or_make(key, args)
+        return self._stock(*args) if plan is None else plan(*args)
+
+    def _find_or_make(self, key: Optional[Hashable], args: Tuple) -> Optional[Callable]:
         leaves: List[torch.Tensor] = []
         try:
             form = take_apart((args, {}), leaves)
@@ -40,25 +58,20 @@ class _PlansOfFrozen:
             return None
         if torch.is_grad_enabled() and any(leaf.requires_grad for leaf in leaves):
             return None
-        any_size = without_sizes(form)
-        if any_size in self._plans:
-            return self._plans[any_size]
+        key = without_sizes(form) if key is None else key
         with self._lock:
-            if any_size not in self._seen:
-                self._seen.add(any_size)
-                return None
-            if any_size not in self._plans:
-                self._plans[any_size] = self._make(module, form, leaves)
-            return self._plans[any_size]
+            if key not in self._plans and key in self._seen:
+                self._plans[key] = self._make(form, leaves)
+            self._seen.add(key)
+            return self._plans.get(key)
 
-    @staticmethod
-    def _make(module: torch.jit.ScriptModule, form: Tuple, leaves: List[torch.Tensor]) -> Optional[torch.jit.ScriptModule]:
+    def _make(self, form: Tuple, leaves: List[torch.Tensor]) -> Optional[Callable]:
         try:
             with torch.inference_mode(False), torch.no_grad():
                 inputs = [leaf.detach().clone() for leaf in leaves]
-                expected, _ = run_once(module._c._get_method("forward"), form, inputs)
+                expected, _ = run_once(self._stock, form, inputs)
                 args, _ = put_together(form, iter(inputs))
-                plan = plan_script(module, args)
+                plan = plan_script(self._module, args)._c._get_method("forward")
                 results: List[torch.Tensor] = []
                 take_apart(plan(*args), results)
                 check_results(results, expected)
@@ -70,27 +83,10 @@ class _PlansOfFrozen:
         return None
 
 
-class _Forward:
-    """forward of a frozen module: called, it may run a plan; in all else it is torch's."""
-
-    def __init__(self, module: torch.jit.ScriptModule) -> None:
-        self._module = module
-        self._stock = module.__getattr__("forward")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stock, name)
-
-    def __call__(self, *args, **kwargs) -> Any:
-        if not _enabled or kwargs or torch.is_autocast_cpu_enabled() or torch._C._get_tracing_state() is not None:
-            return self._stock(*args, **kwargs)
-        plan = self._module.__dict__["_ipex_frozen"].plan_for(self._module, args)
-        return self._stock(*args) if plan is None else plan(*args)
-
-
 class FrozenModule(torch.jit.RecursiveScriptModule):
     """A frozen module that gets plans by itself."""
 
-    forward = property(_Forward)
+    forward = property(lambda self: self.__dict__["_ipex_forward"])
 
 
 def _is_whole_in_its_graph(module: Any) -> bool:
@@ -109,7 +105,7 @@ def _with_plans(function):
         module = function(*args, **kwargs)
         if _is_whole_in_its_graph(module):
             module.__class__ = FrozenModule
-            module.__dict__["_ipex_frozen"] = _PlansOfFrozen()
+            module.__dict__["_ipex_forward"] = _Forward(module)
         return module
 
     wrapped._ipex_wraps = function

@@ -6,7 +6,8 @@ from torch import nn
 
 from ._patched import stock_class
 
-CAST = (nn.Conv2d, nn.Conv3d, nn.ConvTranspose2d, nn.ConvTranspose3d, nn.Linear, nn.Embedding, nn.LSTM, nn.ParameterList)
+CAST = (nn.Conv2d, nn.Conv3d, nn.ConvTranspose2d, nn.ConvTranspose3d, nn.Linear, nn.Embedding, nn.LSTM,
+        nn.ParameterList)
 CHANNELS_LAST = ((nn.Conv2d, torch.channels_last), (nn.ConvTranspose2d, torch.channels_last),
                  (nn.Conv3d, torch.channels_last_3d), (nn.ConvTranspose3d, torch.channels_last_3d))
 

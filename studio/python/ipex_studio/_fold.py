@@ -18,7 +18,7 @@ LINEARS = {nn.Linear: nn.BatchNorm1d}
 
 
 def fold_batch_norm(model: nn.Module, kinds: Dict[type, type]) -> int:
-    """Folds where a layer of `kinds` is read by its normalization alone. Returns how many. Raises what tracing raises."""
+    """Folds where a layer of `kinds` is read by its normalization alone. Returns how many; raises what tracing raises."""
     pairs = _pairs(model, kinds)
     for layer, norm in pairs:
         patch(layer, "folded")
@@ -94,11 +94,13 @@ def _folded_members(base: type) -> Dict[str, Any]:
         if not _is_active(self, self._ipex_norm) or (base is nn.Linear and input.dim() != 2):
             return base.forward(self, input)
         weight, bias = _folded_weights(self)
-        result = nn.functional.linear(input, weight, bias) if base is nn.Linear else self._conv_forward(input, weight, bias)
+        compute = nn.functional.linear if base is nn.Linear else self._conv_forward
+        result = compute(input, weight, bias)
         result._ipex_folded = True  # the normalization sees whose work it is not to repeat
         return result
 
-    return {"forward": forward, "_ipex_attributes": ("_ipex_folded", "_ipex_norm"), "_ipex_transient": ("_ipex_folded",)}
+    return {"forward": forward, "_ipex_attributes": ("_ipex_folded", "_ipex_norm"),
+            "_ipex_transient": ("_ipex_folded",)}
 
 
 @role("folded away")

@@ -14,6 +14,7 @@ from ._forms import UnknownForm, put_together, take_apart, without_sizes
 from ._log import logger
 from ._patched import patch, role, shadow_of
 from ._script import plan_script
+from ._versions import autocast_is_on
 
 MOST_FORMS = 8  # of arguments with plans of their own
 MOST_CHANGES = 8  # of weights after which plans no longer pay
@@ -34,6 +35,7 @@ class CannotPlan(Exception):
 class Traced(NamedTuple):
     """A plan, the form of its result, and what it was traced to."""
     plan: torch.jit.ScriptModule
+    call: Callable  # its forward
     result: Tuple
     any_size: bool  # False where Python code read sizes
     text: str
@@ -87,8 +89,8 @@ def _trace(call: _Call, inputs: List[torch.Tensor]) -> Tuple[torch.jit.ScriptMod
               and "might cause the trace to be incorrect" in str(warning.message)]
     if doubts and not _depends_on_sizes_alone(doubts, call, inputs):
         text = str(doubts[0].message).splitlines()[0].split("incorrect.")[0]
-        raise CannotPlan(f"its Python code depends on values ({doubts[0].filename}:{doubts[0].lineno}: {text}incorrect)",
-                         always=True)
+        place = f"{doubts[0].filename}:{doubts[0].lineno}"
+        raise CannotPlan(f"its Python code depends on values ({place}: {text}incorrect)", always=True)
     return traced, not doubts
 
 
@@ -114,7 +116,8 @@ def _what_was_traced(traced: torch.jit.ScriptModule) -> Tuple[str, List[torch.Te
 
 
 def _same_trace(one: Traced, other: Traced) -> bool:
-    return (one.any_size and other.any_size and one.text == other.text and without_sizes(one.result) == without_sizes(other.result)
+    return (one.any_size and other.any_size and one.text == other.text
+            and without_sizes(one.result) == without_sizes(other.result)
             and len(one.constants) == len(other.constants) and all(map(torch.equal, one.constants, other.constants)))
 
 
@@ -150,6 +153,10 @@ class Plans:
         self._forget()
 
     def run(self, model: torch.nn.Module, forward: Callable, args: Tuple, kwargs: Dict[str, Any]) -> Any:
+        if not kwargs and not torch.is_grad_enabled():
+            traced = self._by_signature.get(_engine.signature_of(args, True))
+            if traced is not None and self._why_not(model) is None and self._watch.same():
+                return _result_of(traced, args)
         leaves: List[torch.Tensor] = []
         reason = self._why_not(model, args, kwargs)
         if reason is None:
@@ -157,7 +164,8 @@ class Plans:
                 form = take_apart((args, kwargs), leaves)
                 traced = self._plan_for(model, form, leaves)
                 if traced is not None:
-                    return put_together(traced.result, iter(traced.plan(*leaves)))
+                    self._remember(args, kwargs, traced)
+                    return _result_of(traced, leaves)
             except UnknownForm as unknown:
                 reason = f"an argument is {unknown}"
         if reason:
@@ -168,19 +176,25 @@ class Plans:
         self._watch: Optional[_engine.Watch] = None
         self._by_form: Dict[Tuple, Optional[Traced]] = {}
         self._any_size: Dict[Tuple, Traced] = {}
+        self._by_signature: Dict[Optional[bytes], Traced] = {}  # what is quick to look up
+
+    def _remember(self, args: Tuple, kwargs: Dict[str, Any], traced: Traced) -> None:
+        signature = None if kwargs else _engine.signature_of(args, True)
+        if signature is not None:
+            self._by_signature[signature] = traced
 
     def _say(self, model: torch.nn.Module, reason: str) -> None:
         if reason not in self._reasons:
             self._reasons.add(reason)
             logger.warning("%s runs without a plan: %s.", type(model).__name__, reason)
 
-    def _why_not(self, model: torch.nn.Module, args: Tuple, kwargs: Dict[str, Any]) -> Optional[str]:
-        """Why this call runs as it is; "" where that needs no word."""
+    def _why_not(self, model: torch.nn.Module, args: Tuple = (), kwargs: Dict[str, Any] = {}) -> Optional[str]:
+        """Why this call runs as it is; "" where that needs no word. Of plain tensors, `args` may be left out."""
         if self._never or model.training or torch._C._get_tracing_state() is not None:
             return ""
         if any(isinstance(value, torch.fx.Proxy) for value in itertools.chain(args, kwargs.values())):
             return ""
-        if torch.is_autocast_cpu_enabled():
+        if autocast_is_on():
             return "autocast is on"
         if torch.is_grad_enabled():
             tensors = itertools.chain(args, kwargs.values(), model.parameters())
@@ -224,7 +238,8 @@ class Plans:
             self._never = reason.always
             self._say(model, str(reason))
         except Exception as problem:  # tracing runs any code of a model's author
-            self._say(model, f"it cannot be planned ({str(problem).strip().splitlines()[0] if str(problem) else problem!r})")
+            first_line = next(iter(str(problem).strip().splitlines()), repr(problem))
+            self._say(model, f"it cannot be planned ({first_line})")
         return None
 
     def _make(self, model, form: Tuple, leaves: List[torch.Tensor]) -> Traced:
@@ -239,13 +254,14 @@ class Plans:
             if not watch.same() or numbers != _numbers(shadow):
                 raise CannotPlan("it changes its own state", always=True)
             traced, any_size = _trace(_Call(shadow, form), inputs)
-            made = Traced(traced, result, any_size, *_what_was_traced(traced))
+            made = Traced(traced, traced, result, any_size, *_what_was_traced(traced))
             alike = self._traced_alike(form, made)
             if alike is not None:
                 made = self._any_size[without_sizes(form)] = alike
             else:
-                made = made._replace(plan=plan_script(traced, inputs, tune))
-            check_results(made.plan(*inputs), expected)
+                plan = plan_script(traced, inputs, tune)
+                made = made._replace(plan=plan, call=plan._c._get_method("forward"))
+            check_results(made.call(*inputs), expected)
             return made
 
     def _traced_alike(self, form: Tuple, made: Traced) -> Optional[Traced]:
@@ -254,6 +270,11 @@ class Plans:
             if earlier is not None and without_sizes(other) == without_sizes(form) and _same_trace(earlier, made):
                 return earlier
         return None
+
+
+def _result_of(traced: Traced, leaves) -> Any:
+    results = traced.call(*leaves)
+    return results[0] if traced.result[0] == "tensor" else put_together(traced.result, iter(results))
 
 
 def run_once(call: Callable, form: Tuple, inputs: List[torch.Tensor]) -> Tuple[List[torch.Tensor], Tuple]:

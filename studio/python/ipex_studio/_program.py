@@ -20,7 +20,8 @@ def find_program() -> str:
             return str(path)
     found = shutil.which("ipex-studio")
     if found is None:
-        raise Error("The program ipex-studio is not installed: build it (samples/quickstart.sh) or put it into PATH.", 5)
+        raise Error("The program ipex-studio is not installed: build it (samples/quickstart.sh) or put it into PATH.",
+                    exit_code=5)
     return found
 
 
