@@ -26,10 +26,10 @@ from ._build import VERSION as __version__  # noqa: E402
 from .errors import Error  # noqa: E402
 from .frontend import disable_auto_channels_last, enable_auto_channels_last, optimize  # noqa: E402
 
-from .jobs import compare, export, load, profile, run, verify  # noqa: E402
+from .jobs import compare, export, load, profile, quantize, run, tune, verify  # noqa: E402
 
 __all__ = ["Error", "compare", "disable_auto_channels_last", "enable_auto_channels_last", "enable_onednn_fusion",
-           "export", "load", "optimize", "profile", "run", "verify"]
+           "export", "load", "optimize", "profile", "quantize", "run", "tune", "verify"]
 _install()
 
 

@@ -188,6 +188,17 @@ def export(model: AnyModel, output: Union[str, "os.PathLike[str]"], inputs: Any 
     return _run("run", model, output, inputs, {"form": form, "iterations": 3, "warmup": 0, **options})
 
 
+def quantize(model: AnyModel, output: Union[str, "os.PathLike[str]"], inputs: Any = None, **options) -> Run:
+    """Writes a model in INT8, from data=PATH, or from recipe=: a file, "dynamic" or "weight-only"."""
+    return _run("quantize", model, output, inputs, options)
+
+
+def tune(model: AnyModel, output: Union[str, "os.PathLike[str]"], data: Union[str, "os.PathLike[str]"],
+         inputs: Any = None, **options) -> Run:
+    """Finds the fastest precision of each operation that keeps the accuracy on `data`, and writes the model."""
+    return _run("tune", model, output, inputs, {"data": os.fspath(data), **options})
+
+
 def profile(model: AnyModel, inputs: Any = None, **options) -> Profile:
     """Measures a model and returns the time of each operation; `run` of it holds the whole."""
     return _run("bench", model, None, inputs, options).profile()

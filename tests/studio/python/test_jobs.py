@@ -122,6 +122,18 @@ class Jobs(unittest.TestCase):
         exported = ipex_studio.export(self.model, path, inputs="x:2x3x8x8", form="portable", db=self.db, threads=1, tune="off")
         self.assertNotIn("ipex_studio", exported.module().code)
 
+    def test_quantize_and_tune(self):
+        small = os.path.join(self.folder.name, "small.pt")
+        quantized = ipex_studio.quantize(self.model, small, inputs="x:2x3x8x8", recipe="weight-only", db=self.db, threads=1)
+        with torch.no_grad():
+            torch.testing.assert_close(quantized.module()(image()), self.traced(image()), rtol=0.05, atol=0.02)
+        data = os.path.join(self.folder.name, "data.pt")
+        torch.save(image(batch=4), data)
+        tuned = ipex_studio.tune(self.model, os.path.join(self.folder.name, "tuned.pt"), data, db=self.db, threads=1,
+                                 time_budget=10)
+        self.assertIn("tradeoffs", tuned.data)
+        self.assertTrue(all(row["accurate"] for row in tuned))
+
     def test_refusals_are_errors_with_the_programs_sentence(self):
         for job, sentence, exit_code in (
                 (lambda: ipex_studio.run("nofile.pt"), "There is no file 'nofile.pt'.", 3),
