@@ -59,11 +59,15 @@ class _Forward:
         if torch.is_grad_enabled() and any(leaf.requires_grad for leaf in leaves):
             return None
         key = without_sizes(form) if key is None else key
-        with self._lock:
+        if not self._lock.acquire(blocking=False):
+            return None  # another thread makes a plan, and this one need not wait for it
+        try:
             if key not in self._plans and key in self._seen:
                 self._plans[key] = self._make(form, leaves)
             self._seen.add(key)
             return self._plans.get(key)
+        finally:
+            self._lock.release()
 
     def _make(self, form: Tuple, leaves: List[torch.Tensor]) -> Optional[Callable]:
         try:

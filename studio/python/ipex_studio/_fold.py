@@ -5,6 +5,7 @@ the second hands on what the first computed. Folded weights follow those of the 
 training mode, while gradients of their weights are wanted, and where either has hooks.
 """
 import collections
+import inspect
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
@@ -28,12 +29,21 @@ def fold_batch_norm(model: nn.Module, kinds: Dict[type, type]) -> int:
 
 
 def _pairs(model: nn.Module, kinds: Dict[type, type]) -> List[Tuple[nn.Module, nn.Module]]:
+    """Pairs on all ways through the model's code that tracing sees: with optional arguments, and with their defaults."""
     if not any(type(module) in kinds.values() for module in model.modules()):
         return []
-    graph = fx.Tracer().trace(shadow_of(model))  # tracing runs the model's code, which may count its calls
+    shadow = shadow_of(model)  # tracing runs the model's code, which may count its calls
+    defaults = {name: parameter.default for name, parameter in inspect.signature(shadow.forward).parameters.items()
+                if parameter.default is not inspect.Parameter.empty}
+    graphs = [fx.Tracer().trace(shadow)] + ([fx.Tracer().trace(shadow, defaults)] if defaults else [])
     modules = dict(model.named_modules(remove_duplicate=False))
-    called = [modules[node.target] for node in graph.nodes if node.op == "call_module"]
-    calls = collections.Counter(map(id, called))
+    first, *others = [_pairs_of(graph, modules, kinds) for graph in graphs]
+    return [pair for pair in first if all(pair in other for other in others)]
+
+
+def _pairs_of(graph: fx.Graph, modules: Dict[str, nn.Module],
+              kinds: Dict[type, type]) -> List[Tuple[nn.Module, nn.Module]]:
+    calls = collections.Counter(id(modules[node.target]) for node in graph.nodes if node.op == "call_module")
     pairs = []
     for node in graph.nodes:
         before = node.args[0] if node.op == "call_module" and node.args else None

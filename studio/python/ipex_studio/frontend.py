@@ -140,6 +140,8 @@ def _optimize_script(module: torch.jit.ScriptModule, dtype: Optional[torch.dtype
     if getattr(module, "training", False):  # frozen modules have no modes
         logger.warning("%s is in training mode and stays as it is; call eval() first.", module.original_name)
         return module
+    if module.inlined_graph.findAllNodes("ipex_studio::region"):
+        return module  # it has plans already
     bf16 = dtype == torch.bfloat16 and _engine.has_bf16()
     if dtype in (torch.bfloat16, torch.float16) and not bf16:
         logger.warning("This CPU has no unit for %s: the plans compute in FP32.", dtype)

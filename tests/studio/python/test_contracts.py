@@ -102,6 +102,24 @@ class Contracts(unittest.TestCase):
         self.assertEqual(folded, {"line", "flat"})  # the third result is read twice
         self.assertEqual(list(fast.state_dict()), list(net.state_dict()))
 
+    def test_layers_that_meet_on_some_ways_only_stay(self):
+        class Ways(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.Conv2d(3, 4, 1)
+                self.norm = nn.BatchNorm2d(4)
+
+            def forward(self, x, mask=None):
+                y = self.conv(x)
+                return y + 1 if mask is None else self.norm(y) * mask
+
+        net = Ways()
+        for _ in range(3):
+            net(image() + 1, torch.ones(1))
+        fast = ipex_studio.optimize(net.eval())
+        self.check(net, fast, image())
+        self.check(net, fast, image(), torch.ones(1))
+
     def test_folded_layers_train_and_give_gradients(self):
         net = trained_net()
         fast = ipex_studio.optimize(net, replace_dropout_with_identity=False)

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """optimize() on modules of TorchScript."""
+import copy
 import io
 import unittest
 from typing import Optional
@@ -72,6 +73,15 @@ class ScriptModules(unittest.TestCase):
         fast = ipex_studio.optimize(frozen, sample_input=x)
         self.assertEqual(regions(fast), 1)
         self.check(frozen, fast, x)
+
+    def test_optimized_modules_stay_and_take_what_frozen_ones_do(self):
+        x = image()
+        traced = torch.jit.trace(trained_net(), x)
+        fast = ipex_studio.optimize(traced, sample_input=x)
+        self.assertIs(ipex_studio.optimize(fast, sample_input=x), fast)
+        self.assertIs(ipex_studio.optimize(fast), fast)
+        for other in (fast.eval(), torch.jit.freeze(fast), copy.deepcopy(fast), torch.jit.optimize_for_inference(fast)):
+            self.check(traced, other, x)
 
     def test_kernels_are_measured_on_request(self):
         x = image()
