@@ -14,6 +14,7 @@ build_packages=(
   libimgui-dev libglfw3-dev libgl-dev libstb-dev
   libsqlite3-dev libcli11-dev libfmt-dev nlohmann-json3-dev libseccomp-dev zlib1g-dev libisal-dev
   libjpeg-dev libpng-dev libtomlplusplus-dev
+  pybind11-dev python3-dev
 )
 # Packages that the programs and the samples need at run time. libopenblas0-openmp: any other BLAS is either several
 # times slower or brings a second thread pool, so that one thread no longer uses one core.

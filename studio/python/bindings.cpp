@@ -1,0 +1,90 @@
+// The Python extension ipex_studio._engine: modules and values of Python in, planned modules out.
+//
+// Modules come and go as torch._C.ScriptModule, which torch's own pybind11 knows; the package wraps them for users.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/jit/python/pybind_utils.h>
+
+#include "core/base/error.h"
+#include "core/model/model.h"
+#include "core/record/options.h"
+#include "core/runtime/machine_facts.h"
+#include "passes/optimize.h"
+#include "studio/python/signature.h"
+#include "studio/python/watch.h"
+
+namespace ipex_studio {
+namespace {
+
+namespace py = pybind11;
+
+// Values for forward, of the types that it asks for; defaults stand for what is not given. Throws Error(kUsage).
+Inputs readArguments(const torch::jit::Module& module, const py::tuple& given) {
+  const auto& arguments = module.get_method("forward").function().getSchema().arguments();
+  if (given.size() + 1 > arguments.size()) {
+    throw Error(ExitCode::kUsage, "The sample input has " + std::to_string(given.size()) +
+                                      " values, but forward takes " + std::to_string(arguments.size() - 1) + ".");
+  }
+  Inputs inputs;
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const c10::Argument& argument = arguments[i];
+    if (i <= given.size()) {
+      inputs.push_back(torch::jit::toIValue(given[i - 1], argument.type(), argument.N()));
+    } else if (argument.default_value()) {
+      inputs.push_back(*argument.default_value());
+    } else {
+      throw Error(ExitCode::kUsage, "The sample input lacks a value for '" + argument.name() + "'.");
+    }
+  }
+  return inputs;
+}
+
+// `given`: a tuple for forward; None: values are guessed from the graph.
+Inputs exampleOf(const torch::jit::Module& module, const py::object& given) {
+  if (!given.is_none()) return readArguments(module, given.cast<py::tuple>());
+  return makeInputs(Model::fromModule(module).guessInputs(), /*seed=*/0);
+}
+
+TuneMode tuneModeOf(const std::string& name) {
+  if (name == "off") return TuneMode::kOff;
+  if (name == "quick") return TuneMode::kQuick;
+  if (name == "full") return TuneMode::kFull;
+  throw Error(ExitCode::kUsage, "tune is 'off', 'quick' or 'full', not '" + name + "'.");
+}
+
+torch::jit::Module optimizeForPython(const torch::jit::Module& module, const py::object& given, const std::string& tune,
+                                     bool bf16) {
+  OptimizeOptions options;
+  options.tune = tuneModeOf(tune);
+  options.precision = bf16 ? Precision::kBf16 : Precision::kFp32;
+  const Inputs example = exampleOf(module, given);
+  const py::gil_scoped_release others_may_run;
+  return optimize(module, example, options);
+}
+
+void throwInPython(std::exception_ptr problem) {
+  try {
+    std::rethrow_exception(problem);
+  } catch (const Error& error) {
+    const py::object type = py::module_::import("ipex_studio.errors").attr("Error");
+    PyErr_SetObject(type.ptr(), type(error.what(), static_cast<int>(error.code())).ptr());
+  }
+}
+
+PYBIND11_MODULE(_engine, m) {
+  m.doc() = "Plans of ipex-studio for modules of TorchScript; ipex_studio is the interface.";
+  py::register_local_exception_translator(throwInPython);
+  m.def("optimize", &optimizeForPython, py::arg("module"), py::arg("inputs"), py::arg("tune"), py::arg("bf16"),
+        "Returns a frozen copy of a torch._C.ScriptModule in eval mode whose static parts are plans. `inputs`: a tuple "
+        "for forward, or None to guess them.");
+  m.def(
+      "has_bf16", [] { return machineCapabilities().bf16; }, "True if this CPU multiplies BF16.");
+  m.def("signature_of", &signatureOf, py::arg("arguments"), py::arg("sizes"),
+        "Dtypes, ranks and sizes of plain tensors as bytes; None for other arguments.");
+  py::class_<Watch>(m, "Watch", "Watches dictionaries of modules, given as (dictionary, key, value), and empty ones.")
+      .def(py::init<const py::list&, const py::list&>(), py::arg("entries"), py::arg("empty"))
+      .def("same", &Watch::same, "True if nothing was replaced or written to since.");
+}
+
+}  // namespace
+}  // namespace ipex_studio

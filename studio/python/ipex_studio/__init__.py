@@ -1,0 +1,41 @@
+"""Faster inference on CPUs for PyTorch models, with results that are checked.
+
+    import torch, ipex_studio
+
+    fast = ipex_studio.optimize(torch.jit.load("model.pt"), sample_input=x)
+    fast(x)
+
+A module of TorchScript becomes a copy whose static parts are compiled plans. torch.jit.save writes it as a file that
+loads wherever ipex_studio was imported before. `help(ipex_studio.optimize)` tells the rest.
+
+    ipex_studio.run("model.pt", output="fast.pt")     # optimize, verify, measure and record it, in a sandbox
+    ipex_studio.profile("model.pt")                   # the time of each operation
+
+Scripts that import intel_extension_for_pytorch run unchanged after `python -m ipex_studio.alias install`.
+
+Jobs on files do what the program ipex-studio does, and return tables: `help(ipex_studio.jobs)`.
+"""
+import torch as _torch
+
+from ._torch_check import check_torch as _check_torch
+
+_check_torch(_torch.__version__)
+
+from ._automatic import enable_onednn_fusion, install as _install  # noqa: E402 - the check comes first
+from ._build import VERSION as __version__  # noqa: E402
+from .errors import Error  # noqa: E402
+from .frontend import disable_auto_channels_last, enable_auto_channels_last, optimize  # noqa: E402
+
+from .jobs import compare, export, load, profile, quantize, run, tune, verify  # noqa: E402
+
+__all__ = ["Error", "compare", "disable_auto_channels_last", "enable_auto_channels_last", "enable_onednn_fusion",
+           "export", "load", "optimize", "profile", "quantize", "run", "tune", "verify"]
+_install()
+
+
+def __getattr__(name: str):
+    """Gives parts of the package that few scripts need when they are asked for."""
+    if name != "alias":
+        raise AttributeError(f"module 'ipex_studio' has no attribute '{name}'")
+    import importlib
+    return importlib.import_module(".alias", __name__)

@@ -1,0 +1,26 @@
+"""Plans for modules of TorchScript."""
+from typing import Any, Optional, Tuple
+
+import torch
+
+from . import _engine
+
+
+def sample_arguments(sample_input: Any, names=()) -> Optional[Tuple]:
+    """The arguments that a sample input stands for: a tensor alone, a tuple or list of them, or a dict by `names`."""
+    if sample_input is None:
+        return None
+    if isinstance(sample_input, dict):
+        given = [name for name in names if name in sample_input]
+        if len(given) != len(sample_input) or given != list(names[:len(given)]):
+            raise TypeError(f"sample_input names {', '.join(sample_input)}, but forward takes {', '.join(names)}")
+        return tuple(sample_input[name] for name in given)
+    return tuple(sample_input) if isinstance(sample_input, (tuple, list)) else (sample_input,)
+
+
+def plan_script(module: torch.jit.ScriptModule, sample_input: Any = None, tune: str = "off",
+                bf16: bool = False) -> torch.jit.ScriptModule:
+    """A frozen copy of a module in eval mode with its static parts as plans; `module` stays as it is."""
+    names = [argument.name for argument in module._c._get_method("forward").schema.arguments[1:]]
+    planned = _engine.optimize(module._c, sample_arguments(sample_input, names), tune, bf16)
+    return torch.jit._recursive.wrap_cpp_module(planned)

@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+"""ipex_studio under the name that scripts import."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import ipex_studio
+from ipex_studio import alias
+
+PACKAGE = pathlib.Path(ipex_studio.__file__).parent
+SCRIPT = """
+import torch
+import intel_extension_for_pytorch as ipex
+from intel_extension_for_pytorch.frontend import optimize
+model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)).eval()
+model = ipex.optimize(model)
+with torch.no_grad():
+    print(model(torch.ones(1, 3, 5, 5)).shape, optimize is ipex.optimize, ipex.__version__)
+"""
+
+
+def python(*words, path, code=0):
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": str(path)})
+    if done.returncode != code:
+        raise AssertionError(done.stdout + done.stderr)
+    return done.stdout + done.stderr
+
+
+class Activated(unittest.TestCase):
+    def tearDown(self):
+        alias.deactivate()
+
+    def test_names_are_the_same_objects(self):
+        with self.assertRaises(ImportError):
+            import intel_extension_for_pytorch
+        ipex_studio.alias.activate()
+        alias.activate()
+        import intel_extension_for_pytorch as ipex
+        import intel_extension_for_pytorch.frontend
+        self.assertIs(ipex.optimize, ipex_studio.optimize)
+        self.assertIs(intel_extension_for_pytorch.frontend, ipex.frontend)
+        self.assertEqual(sys.modules["ipex_studio.compat"].__spec__.name, "ipex_studio.compat")
+
+    def test_what_is_missing_is_said(self):
+        alias.activate()
+        import intel_extension_for_pytorch as ipex
+        with self.assertRaisesRegex(AttributeError, "no counterpart of intel_extension_for_pytorch.fast_bert"):
+            ipex.fast_bert
+        with self.assertRaises(ModuleNotFoundError):
+            import intel_extension_for_pytorch.no_such.module
+        self.assertFalse(hasattr(ipex, "no_such"))
+
+
+class Installed(unittest.TestCase):
+    """In a folder of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def test_scripts_run_unchanged(self):
+        path = f"{self.folder}:{PACKAGE.parent}"
+        alias.install(self.folder)
+        self.assertIn("torch.Size([1, 4, 3, 3]) True", python("-c", SCRIPT, path=path))
+        version = python("-c", "import importlib.metadata as m, torch; "
+                         "print(m.version('intel_extension_for_pytorch')[:4] == torch.__version__[:4])", path=path)
+        self.assertEqual(version, "True\n")
+        alias.install(self.folder)
+        self.assertEqual(len(alias.remove(self.folder)), 2)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_activate_works_beside_the_installed_alias(self):
+        alias.install(self.folder)
+        code = "import ipex_studio.alias; ipex_studio.alias.activate()" + SCRIPT
+        self.assertIn("True", python("-c", code, path=f"{self.folder}:{PACKAGE.parent}"))
+
+    def test_the_real_one_is_refused_and_stays(self):
+        real = self.folder / alias.NAME
+        real.mkdir()
+        (real / "__init__.py").write_text("x = 1\n", encoding="utf-8")
+        path = f"{self.folder}:{PACKAGE.parent}"
+        said = python("-m", "ipex_studio.alias", "install", path=path, code=1)
+        self.assertIn("Intel Extension for PyTorch is installed", said)
+        code = "import ipex_studio.alias\ntry: ipex_studio.alias.activate()\nexcept ipex_studio.Error as error: print(error)"
+        self.assertIn("uninstall it first", python("-c", code, path=path))
+        self.assertEqual(alias.remove(self.folder), [])
+        self.assertTrue(real.exists())
+
+    def test_the_command(self):
+        said = python("-m", "ipex_studio.alias", "remove", path=PACKAGE.parent)
+        self.assertIn("nothing to remove", said)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+"""Frozen modules that scripts make and load themselves get plans, and nothing else of torch changes."""
+import io
+import unittest
+from typing import List
+
+import torch
+from torch import nn
+
+import ipex_studio
+from networks import image, trained_net
+
+
+def frozen_net():
+    with torch.no_grad():
+        return torch.jit.freeze(torch.jit.trace(trained_net(), image()))
+
+
+def plans_of(module):
+    return [plan for plan in module.__dict__["_ipex_forward"]._plans.values() if plan is not None]
+
+
+class Automatic(unittest.TestCase):
+    def run_thrice(self, module, *args):
+        with torch.no_grad():
+            for _ in range(3):
+                result = module(*args)
+        return result
+
+    def test_a_frozen_trace_gets_a_plan(self):
+        frozen, net = frozen_net(), trained_net()
+        with torch.no_grad():
+            torch.testing.assert_close(self.run_thrice(frozen, image()), net(image()), rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(frozen(image(batch=5)), net(image(batch=5)), rtol=1e-4, atol=1e-5)
+        self.assertEqual(len(plans_of(frozen)), 1)
+        self.assertIn("ipex_studio::region", str(plans_of(frozen)[0].graph))
+
+    def test_the_module_and_its_file_stay_stock(self):
+        frozen = frozen_net()
+        self.run_thrice(frozen, image())
+        self.assertIsInstance(frozen, torch.jit.ScriptModule)
+        self.assertNotIn("ipex_studio", frozen.code)
+        stream = io.BytesIO()
+        torch.jit.save(frozen, stream)
+        stream.seek(0)
+        loaded = torch.jit.load(stream)
+        self.run_thrice(loaded, image())
+        self.assertEqual(len(plans_of(loaded)), 1)
+
+    def test_it_can_be_switched_off(self):
+        frozen = frozen_net()
+        ipex_studio.enable_onednn_fusion(False)
+        try:
+            self.run_thrice(frozen, image())
+            self.assertEqual(plans_of(frozen), [])
+        finally:
+            ipex_studio.enable_onednn_fusion(True)
+        self.run_thrice(frozen, image())
+        self.assertEqual(len(plans_of(frozen)), 1)
+
+    def test_gradients_and_autocast_are_torchs(self):
+        frozen = frozen_net()
+        self.run_thrice(frozen, image())
+        x = image().requires_grad_()
+        frozen(x).sum().backward()
+        self.assertIsNotNone(x.grad)
+        with torch.no_grad(), torch.cpu.amp.autocast():
+            self.assertEqual(frozen(image()).dtype, trained_net()(image()).dtype)
+
+    def test_modules_with_state_of_their_own_stay(self):
+        loaded = io.BytesIO()
+        torch.jit.save(torch.jit.trace(trained_net(), image()), loaded)
+        loaded.seek(0)
+        self.assertIs(type(torch.jit.load(loaded)), torch.jit.RecursiveScriptModule)
+
+    def test_random_results_stay_random(self):
+        class Random(nn.Module):
+            def forward(self, x):
+                return x + torch.rand_like(x)
+
+        frozen = torch.jit.freeze(torch.jit.script(Random().eval()))
+        self.run_thrice(frozen, torch.ones(9))
+        self.assertFalse(torch.equal(frozen(torch.ones(9)), frozen(torch.ones(9))))
+
+    def test_arguments_are_written_to_once_a_call(self):
+        class Writer(nn.Module):
+            def forward(self, x):
+                return x.add_(1).sum()
+
+        frozen = torch.jit.freeze(torch.jit.script(Writer().eval()))
+        x = torch.zeros(3)
+        self.run_thrice(frozen, x)
+        self.assertEqual(x.tolist(), [3, 3, 3])
+
+    def test_lists_and_numbers_as_arguments(self):
+        class Scaled(nn.Module):
+            def forward(self, xs: List[torch.Tensor], scale: float):
+                return torch.relu(xs[0] * scale + xs[1])
+
+        frozen = torch.jit.freeze(torch.jit.script(Scaled().eval()))
+        xs = [torch.randn(3, 4), torch.randn(3, 4)]
+        for scale in (2.0, 3.0):
+            torch.testing.assert_close(self.run_thrice(frozen, xs, scale), torch.relu(xs[0] * scale + xs[1]))
+
+    def test_optimized_modules_are_left_alone(self):
+        fast = ipex_studio.optimize(frozen_net(), sample_input=image())
+        self.assertIs(type(fast), torch.jit.RecursiveScriptModule)
+
+
+if __name__ == "__main__":
+    unittest.main()

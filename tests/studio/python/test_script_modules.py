@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+"""optimize() on modules of TorchScript."""
+import copy
+import io
+import unittest
+from typing import Optional
+
+import torch
+
+import ipex_studio
+from networks import Net, image, trained_net
+
+
+def regions(module):
+    return module.code.count("ipex_studio.region")
+
+
+class Sum(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: Optional[torch.Tensor] = None):
+        return torch.relu(x) if y is None else torch.relu(x) + y
+
+
+class ScriptModules(unittest.TestCase):
+    def check(self, module, fast, *args):
+        with torch.no_grad():
+            torch.testing.assert_close(fast(*args), module(*args), rtol=1e-5, atol=1e-5)
+
+    def test_a_traced_module_becomes_a_plan(self):
+        x = image()
+        traced = torch.jit.trace(trained_net(), x)
+        fast = ipex_studio.optimize(traced, sample_input=x)
+        self.assertIsInstance(fast, torch.jit.ScriptModule)
+        self.assertEqual(regions(fast), 1)
+        self.assertEqual(regions(traced), 0)
+        self.check(traced, fast, x)
+        self.check(traced, fast, image(batch=5, side=6))
+
+    def test_inputs_are_guessed(self):
+        traced = torch.jit.trace(trained_net(), image())
+        fast = ipex_studio.optimize(traced)
+        self.assertEqual(regions(fast), 1)
+        self.check(traced, fast, image())
+
+    def test_arguments_come_as_tuple_or_by_name_and_defaults_stand_in(self):
+        scripted = torch.jit.script(Sum().eval())
+        x, y = torch.randn(3, 4), torch.randn(3, 4)
+        for sample in ((x, y), [x, y], {"x": x, "y": y}, x):
+            fast = ipex_studio.optimize(scripted, sample_input=sample)
+            self.check(scripted, fast, x, y)
+        with self.assertRaisesRegex(TypeError, "sample_input names z, but forward takes x, y"):
+            ipex_studio.optimize(scripted, sample_input={"z": x})
+        with self.assertRaisesRegex(ipex_studio.Error, "has 3 values, but forward takes 2") as caught:
+            ipex_studio.optimize(scripted, sample_input=(x, y, x))
+        self.assertEqual(caught.exception.exit_code, 2)
+
+    def test_saved_modules_load_again(self):
+        x = image()
+        traced = torch.jit.trace(trained_net(), x)
+        stream = io.BytesIO()
+        torch.jit.save(ipex_studio.optimize(traced, sample_input=x), stream)
+        stream.seek(0)
+        self.check(traced, torch.jit.load(stream), x)
+
+    def test_wrong_sample_inputs_are_errors(self):
+        traced = torch.jit.trace(trained_net(), image())
+        with self.assertRaises(ipex_studio.Error) as caught:
+            ipex_studio.optimize(traced, sample_input=torch.randn(1, 4, 8, 8))
+        self.assertNotIn("\n", str(caught.exception))
+
+    def test_frozen_modules_are_optimized_too(self):
+        x = image()
+        frozen = torch.jit.freeze(torch.jit.trace(trained_net(), x))
+        fast = ipex_studio.optimize(frozen, sample_input=x)
+        self.assertEqual(regions(fast), 1)
+        self.check(frozen, fast, x)
+
+    def test_optimized_modules_stay_and_take_what_frozen_ones_do(self):
+        x = image()
+        traced = torch.jit.trace(trained_net(), x)
+        fast = ipex_studio.optimize(traced, sample_input=x)
+        self.assertIs(ipex_studio.optimize(fast, sample_input=x), fast)
+        self.assertIs(ipex_studio.optimize(fast), fast)
+        for other in (fast.eval(), torch.jit.freeze(fast), copy.deepcopy(fast), torch.jit.optimize_for_inference(fast)):
+            self.check(traced, other, x)
+
+    def test_kernels_are_measured_on_request(self):
+        x = image()
+        traced = torch.jit.trace(trained_net(), x)
+        self.check(traced, ipex_studio.optimize(traced, sample_input=x, auto_kernel_selection=True), x)
+
+    def test_training_mode_stays_and_is_said(self):
+        scripted = torch.jit.script(Net())
+        with self.assertLogs("ipex_studio", "WARNING"):
+            self.assertIs(ipex_studio.optimize(scripted), scripted)
+
+
+if __name__ == "__main__":
+    unittest.main()
