@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "core/base/string_util.h"
+#include "studio/job/own_program.h"
 #include "studio/protocol/sandbox.h"
 
 extern char** environ;
@@ -192,17 +193,7 @@ void Cancellation::clear() {
   [[maybe_unused]] const ssize_t taken = ::read(event_.get(), &count, sizeof count);
 }
 
-std::string engineProgram() {
-  std::error_code code;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", code);
-  const auto folder = self.parent_path();
-  for (const auto& candidate :
-       {folder / "ipex-studio-engine", folder.parent_path() / "libexec" / "ipex-studio" / "ipex-studio-engine"}) {
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate.string();
-  }
-  throw Error(ExitCode::kFailure,
-              fmt::format("The program ipex-studio-engine is missing beside {}; build or install it.", self.string()));
-}
+std::string engineProgram() { return ownProgram("ipex-studio-engine"); }
 
 EngineProcess::EngineProcess(const EngineStart& start, const Cancellation& cancellation)
     : limits_(start.limits), cancellation_(cancellation) {

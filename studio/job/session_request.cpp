@@ -10,6 +10,7 @@
 
 #include "core/record/input_text.h"
 #include "core/runtime/machine_facts.h"
+#include "studio/job/devices.h"
 #include "studio/protocol/sandbox.h"
 
 namespace ipex_studio {
@@ -30,15 +31,6 @@ void checkInputText(const std::string& text) {
   if (!plain) {
     throw Error(ExitCode::kUsage, fmt::format("--input {}: the sizes \"{}\" must look like 1x3x224x224.", text, shape));
   }
-}
-
-void checkDevice(const std::string& device) {
-  if (device == "cpu") return;
-  if (device == "xpu" || device.rfind("xpu:", 0) == 0) {
-    throw Error(ExitCode::kUnsupported,
-                fmt::format("--device {}: this version runs on no Intel GPU; use --device cpu.", device));
-  }
-  throw Error(ExitCode::kUsage, fmt::format("--device {} is unknown; use cpu or xpu.", device));
 }
 
 }  // namespace
@@ -144,6 +136,8 @@ void unexpectedMessage(const std::string& type) {
 }
 
 void checkRequest(const JobRequest& request) {
+  if (request.remote && request.optimize.device != "cpu")
+    throw Error(ExitCode::kUnsupported, "--device: a worker runs on its CPU alone; use --device cpu.");
   checkDevice(request.optimize.device);
   const std::string why = whyNotPrecision(request.optimize.precision, request);
   if (!why.empty()) {

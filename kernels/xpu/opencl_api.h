@@ -1,0 +1,31 @@
+// The functions of OpenCL, taken at run time from the machine's loader: no program of ours links it, and a machine
+// without it loses nothing.
+#pragma once
+
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+
+#include <string>
+
+namespace ipex_studio {
+
+#define IPEX_OPENCL_FUNCTIONS(FUNCTION) \
+  FUNCTION(clGetPlatformIDs)            \
+  FUNCTION(clGetPlatformInfo)           \
+  FUNCTION(clGetDeviceIDs)              \
+  FUNCTION(clGetDeviceInfo)
+
+struct OpenClApi {
+#define IPEX_MEMBER(name) decltype(&::name) name = nullptr;
+  IPEX_OPENCL_FUNCTIONS(IPEX_MEMBER)
+#undef IPEX_MEMBER
+};
+
+// The loader's functions; null, and the reason in a sentence, where there is none. Loaded once and never closed, since
+// drivers leave threads behind. Thread-safe.
+const OpenClApi* openClApi(std::string* why);
+
+// "CL_OUT_OF_HOST_MEMORY, the host has too little memory".
+std::string openClErrorText(cl_int code);
+
+}  // namespace ipex_studio
