@@ -8,7 +8,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr char kLoader[] = "libOpenCL.so.1";
-constexpr char kInstall[] = "install one and a driver by samples/setup.sh --xpu";
+constexpr char kInstallOne[] = "install one and a driver by samples/setup.sh --xpu";
 
 struct Loaded {
   OpenClApi api;
@@ -18,14 +18,14 @@ struct Loaded {
 template <class Function>
 void take(void* library, const char* name, Function* function, std::string* why) {
   *function = reinterpret_cast<Function>(::dlsym(library, name));
-  if (*function == nullptr) *why = fmt::format("The OpenCL loader {} is too old (no {}); {}.", kLoader, name, kInstall);
+  if (*function == nullptr) *why = fmt::format("The OpenCL loader {} is too old (no {}); {}.", kLoader, name, kInstallOne);
 }
 
 Loaded load() {
   Loaded loaded;
   void* library = ::dlopen(kLoader, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    loaded.why = fmt::format("No OpenCL loader ({}) was found; {}.", kLoader, kInstall);
+    loaded.why = fmt::format("No OpenCL loader ({}) was found; {}.", kLoader, kInstallOne);
     return loaded;
   }
 #define IPEX_TAKE(name) take(library, #name, &loaded.api.name, &loaded.why);
@@ -62,11 +62,11 @@ const OpenClApi* openClApi(std::string* why) {
   return nullptr;
 }
 
-std::string openClErrorText(cl_int code) {
+const char* openClErrorText(cl_int code) {
   for (const NamedError& error : kErrors) {
     if (error.code == code) return error.text;
   }
-  return fmt::format("error {}", code);
+  return "an error that OpenCL has no name for";
 }
 
 }  // namespace ipex_studio

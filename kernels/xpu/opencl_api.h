@@ -9,11 +9,15 @@
 
 namespace ipex_studio {
 
-#define IPEX_OPENCL_FUNCTIONS(FUNCTION) \
-  FUNCTION(clGetPlatformIDs)            \
-  FUNCTION(clGetPlatformInfo)           \
-  FUNCTION(clGetDeviceIDs)              \
-  FUNCTION(clGetDeviceInfo)
+#define IPEX_OPENCL_FUNCTIONS(FUNCTION)                                                                            \
+  FUNCTION(clGetPlatformIDs)                                                                                       \
+  FUNCTION(clGetPlatformInfo) FUNCTION(clGetDeviceIDs) FUNCTION(clGetDeviceInfo) FUNCTION(clCreateContext)         \
+      FUNCTION(clReleaseContext) FUNCTION(clCreateCommandQueueWithProperties) FUNCTION(clReleaseCommandQueue)      \
+          FUNCTION(clFinish) FUNCTION(clCreateProgramWithSource) FUNCTION(clCreateProgramWithBinary)               \
+              FUNCTION(clBuildProgram) FUNCTION(clGetProgramInfo) FUNCTION(clGetProgramBuildInfo)                  \
+                  FUNCTION(clReleaseProgram) FUNCTION(clCreateKernel) FUNCTION(clReleaseKernel)                    \
+                      FUNCTION(clSetKernelArg) FUNCTION(clSetKernelArgSVMPointer) FUNCTION(clEnqueueNDRangeKernel) \
+                          FUNCTION(clEnqueueSVMMemcpy) FUNCTION(clSVMAlloc) FUNCTION(clSVMFree)
 
 struct OpenClApi {
 #define IPEX_MEMBER(name) decltype(&::name) name = nullptr;
@@ -25,7 +29,7 @@ struct OpenClApi {
 // drivers leave threads behind. Thread-safe.
 const OpenClApi* openClApi(std::string* why);
 
-// "CL_OUT_OF_HOST_MEMORY, the host has too little memory".
-std::string openClErrorText(cl_int code);
+// "CL_OUT_OF_HOST_MEMORY, the host has too little memory"; a static text.
+const char* openClErrorText(cl_int code);
 
 }  // namespace ipex_studio

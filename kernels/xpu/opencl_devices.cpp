@@ -123,7 +123,7 @@ class Finder {
   Finder(const OpenClApi& api, const std::function<void(const std::string&)>& asking, std::vector<std::string>* faults)
       : api_(api), asking_(asking), faults_(*faults) {}
 
-  std::vector<OpenClDevice> find() {
+  std::vector<FoundDevice> find() {
     asking_("drivers were loaded");
     for (cl_platform_id platform : platforms()) addPlatform(platform);
     return std::move(found_);
@@ -164,7 +164,7 @@ class Finder {
 
   void addDevice(cl_platform_id platform, const std::string& platform_name, cl_device_id device) {
     const Properties properties(api_, device);
-    OpenClDevice found{platform, device, describeDevice(properties)};
+    FoundDevice found{platform, device, describeDevice(properties)};
     found.record.platform = platform_name;
     found.record.asked_by.push_back(fmt::format("opencl:{}", found_.size()));
     if (found.record.type == "gpu" && properties.number<cl_uint>(CL_DEVICE_VENDOR_ID) == kIntel)
@@ -175,14 +175,14 @@ class Finder {
   const OpenClApi& api_;
   const std::function<void(const std::string&)>& asking_;
   std::vector<std::string>& faults_;
-  std::vector<OpenClDevice> found_;
+  std::vector<FoundDevice> found_;
   int intel_gpus_ = 0;
 };
 
 }  // namespace
 
-std::vector<OpenClDevice> findOpenClDevices(const std::function<void(const std::string& what)>& asking,
-                                            std::vector<std::string>* faults) {
+std::vector<FoundDevice> findOpenClDevices(const std::function<void(const std::string& what)>& asking,
+                                           std::vector<std::string>* faults) {
   std::string why;
   const OpenClApi* const api = openClApi(&why);
   if (api != nullptr) return Finder(*api, asking, faults).find();

@@ -10,7 +10,7 @@
 
 namespace ipex_studio {
 
-struct OpenClDevice {
+struct FoundDevice {
   cl_platform_id platform = nullptr;
   cl_device_id device = nullptr;
   DeviceRecord record;
@@ -19,7 +19,7 @@ struct OpenClDevice {
 // Asks all drivers, in the loader's order, which numbers the devices: "opencl:0" is the first, "xpu:0" the first Intel
 // GPU. `asking` is told what is asked next, half a sentence, so that a driver that never answers can be named. Failures
 // become sentences in `faults`.
-std::vector<OpenClDevice> findOpenClDevices(const std::function<void(const std::string& what)>& asking,
-                                            std::vector<std::string>* faults);
+std::vector<FoundDevice> findOpenClDevices(const std::function<void(const std::string& what)>& asking,
+                                           std::vector<std::string>* faults);
 
 }  // namespace ipex_studio

@@ -21,7 +21,7 @@ DeviceList listOpenClDevices() {
   const auto asking = [](const std::string& what) {
     writeFrame(kEngineChannelFd, {{"type", "asking"}, {"text", what}});
   };
-  for (OpenClDevice& found : findOpenClDevices(asking, &list.faults)) list.devices.push_back(std::move(found.record));
+  for (FoundDevice& found : findOpenClDevices(asking, &list.faults)) list.devices.push_back(std::move(found.record));
   return list;
 }
 
