@@ -28,6 +28,9 @@ struct DeviceList {
   std::vector<std::string> faults;  // sentences about drivers that are missing or failed
 };
 
+// "xpu:0" for "xpu": a value of --device as `asked_by` has it.
+std::string numberedDevice(const std::string& device);
+
 nlohmann::json toJson(const DeviceRecord& record);
 nlohmann::json toJson(const DeviceList& record);
 // They are read by recordFromJson (core/record/records_json.h).

@@ -18,7 +18,8 @@ struct Loaded {
 template <class Function>
 void take(void* library, const char* name, Function* function, std::string* why) {
   *function = reinterpret_cast<Function>(::dlsym(library, name));
-  if (*function == nullptr) *why = fmt::format("The OpenCL loader {} is too old (no {}); {}.", kLoader, name, kInstallOne);
+  if (*function == nullptr)
+    *why = fmt::format("The OpenCL loader {} is too old (no {}); {}.", kLoader, name, kInstallOne);
 }
 
 Loaded load() {

@@ -9,15 +9,32 @@
 
 namespace ipex_studio {
 
-#define IPEX_OPENCL_FUNCTIONS(FUNCTION)                                                                            \
-  FUNCTION(clGetPlatformIDs)                                                                                       \
-  FUNCTION(clGetPlatformInfo) FUNCTION(clGetDeviceIDs) FUNCTION(clGetDeviceInfo) FUNCTION(clCreateContext)         \
-      FUNCTION(clReleaseContext) FUNCTION(clCreateCommandQueueWithProperties) FUNCTION(clReleaseCommandQueue)      \
-          FUNCTION(clFinish) FUNCTION(clCreateProgramWithSource) FUNCTION(clCreateProgramWithBinary)               \
-              FUNCTION(clBuildProgram) FUNCTION(clGetProgramInfo) FUNCTION(clGetProgramBuildInfo)                  \
-                  FUNCTION(clReleaseProgram) FUNCTION(clCreateKernel) FUNCTION(clReleaseKernel)                    \
-                      FUNCTION(clSetKernelArg) FUNCTION(clSetKernelArgSVMPointer) FUNCTION(clEnqueueNDRangeKernel) \
-                          FUNCTION(clEnqueueSVMMemcpy) FUNCTION(clSVMAlloc) FUNCTION(clSVMFree)
+// clang-format off: one function a line.
+#define IPEX_OPENCL_FUNCTIONS(FUNCTION)        \
+  FUNCTION(clGetPlatformIDs)                   \
+  FUNCTION(clGetPlatformInfo)                  \
+  FUNCTION(clGetDeviceIDs)                     \
+  FUNCTION(clGetDeviceInfo)                    \
+  FUNCTION(clCreateContext)                    \
+  FUNCTION(clReleaseContext)                   \
+  FUNCTION(clCreateCommandQueueWithProperties) \
+  FUNCTION(clReleaseCommandQueue)              \
+  FUNCTION(clFinish)                           \
+  FUNCTION(clCreateProgramWithSource)          \
+  FUNCTION(clCreateProgramWithBinary)          \
+  FUNCTION(clBuildProgram)                     \
+  FUNCTION(clGetProgramInfo)                   \
+  FUNCTION(clGetProgramBuildInfo)              \
+  FUNCTION(clReleaseProgram)                   \
+  FUNCTION(clCreateKernel)                     \
+  FUNCTION(clReleaseKernel)                    \
+  FUNCTION(clSetKernelArg)                     \
+  FUNCTION(clSetKernelArgSVMPointer)           \
+  FUNCTION(clEnqueueNDRangeKernel)             \
+  FUNCTION(clEnqueueSVMMemcpy)                 \
+  FUNCTION(clSVMAlloc)                         \
+  FUNCTION(clSVMFree)
+// clang-format on
 
 struct OpenClApi {
 #define IPEX_MEMBER(name) decltype(&::name) name = nullptr;

@@ -14,7 +14,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr char kBuildOptions[] = "-cl-std=CL1.2";
+constexpr char kBuildOptions[] = "-cl-std=CL1.2 -w";
 constexpr unsigned kAlignment = 64;
 constexpr std::size_t kLongestLog = 300;
 
@@ -28,19 +28,23 @@ constexpr double kLatencyNs = 20000, kNearBytesPerNs = 8, kFarBytesPerNs = 6;
 
 }  // namespace
 
-std::unique_ptr<OpenClDevice> OpenClDevice::open(int index, ProgramCache cache, MayCompile may_compile) {
+std::unique_ptr<OpenClDevice> OpenClDevice::open(const std::string& asked, ProgramCache cache, MayCompile may_compile) {
   std::string why;
   const OpenClApi* const api = openClApi(&why);
   if (api == nullptr) throw Error(ExitCode::kUnsupported, why);
   std::vector<std::string> faults;
   std::vector<FoundDevice> devices = findOpenClDevices([](const std::string&) {}, &faults);
-  if (index < 0 || index >= static_cast<int>(devices.size()))
+  const auto found = std::find_if(devices.begin(), devices.end(), [&](const FoundDevice& device) {
+    const auto& names = device.record.asked_by;
+    return std::find(names.begin(), names.end(), numberedDevice(asked)) != names.end();
+  });
+  if (found == devices.end())
+    throw Error(ExitCode::kUnsupported, faults.empty() ? fmt::format("There is no device {}.", asked) : faults[0]);
+  if (!found->record.lacks.empty())
     throw Error(ExitCode::kUnsupported,
-                faults.empty() ? fmt::format("There is no device opencl:{}.", index) : faults[0]);
-  FoundDevice& found = devices[static_cast<std::size_t>(index)];
-  if (!found.record.lacks.empty())
-    throw Error(ExitCode::kUnsupported, fmt::format("{} cannot run plans: {}.", found.record.name, found.record.lacks));
-  return std::unique_ptr<OpenClDevice>(new OpenClDevice(*api, std::move(found), index, std::move(cache), may_compile));
+                fmt::format("{} cannot run plans: {}.", found->record.name, found->record.lacks));
+  const auto index = static_cast<int>(found - devices.begin());
+  return std::unique_ptr<OpenClDevice>(new OpenClDevice(*api, std::move(*found), index, std::move(cache), may_compile));
 }
 
 OpenClDevice::OpenClDevice(const OpenClApi& api, FoundDevice found, int index, ProgramCache cache,

@@ -25,9 +25,9 @@ enum class MayCompile { kNo, kYes };
 
 class OpenClDevice final : public Device {
  public:
-  // Opens the device that `--device opencl:index` names. Throws Error(kUnsupported) where it is not there or lacks what
-  // plans need, Error(kFailure) where its driver fails.
-  static std::unique_ptr<OpenClDevice> open(int index, ProgramCache cache, MayCompile may_compile);
+  // Opens the device of this value of --device. Throws Error(kUnsupported) where it is not there or lacks what plans
+  // need, Error(kFailure) where its driver fails.
+  static std::unique_ptr<OpenClDevice> open(const std::string& asked, ProgramCache cache, MayCompile may_compile);
   ~OpenClDevice() override;
 
   const DeviceProperties& properties() const override { return properties_; }

@@ -19,30 +19,24 @@ class OpenClKernel {
   OpenClKernel(const OpenClKernel&) = delete;
   OpenClKernel& operator=(const OpenClKernel&) = delete;
 
-  // Sets the arguments in their order: pointers to memory of the device, and plain values. Returns the first error, or
-  // CL_SUCCESS.
-  template <class... Arguments>
-  cl_int set(const Arguments&... arguments) {
-    cl_uint index = 0;
-    cl_int code = CL_SUCCESS;
-    ((code = code == CL_SUCCESS ? setOne(index++, arguments) : code), ...);
-    return code;
+  // A submission is begin(), the arguments in their order, and submit(), which returns the first error of all of
+  // them, or CL_SUCCESS. Arguments are pointers to memory of the device and plain values. Each of `groups` work groups
+  // has the size that the function was compiled for.
+  void begin();
+  void pointer(const void* data);
+  template <class Value>
+  void value(const Value& value) {
+    keep(device_.api().clSetKernelArg(kernel_, index_++, sizeof value, &value));
   }
-  // Submits it; each of `groups` work groups has the size that the function was compiled for.
   cl_int submit(OpenClQueue& queue, const WorkSize& groups, const WorkSize& group_size);
 
  private:
-  cl_int setOne(cl_uint index, const void* pointer) {
-    return device_.api().clSetKernelArgSVMPointer(kernel_, index, pointer);
-  }
-  cl_int setOne(cl_uint index, void* pointer) { return setOne(index, static_cast<const void*>(pointer)); }
-  template <class Value>
-  cl_int setOne(cl_uint index, const Value& value) {
-    return device_.api().clSetKernelArg(kernel_, index, sizeof value, &value);
-  }
+  void keep(cl_int code) { code_ = code_ == CL_SUCCESS ? code : code_; }
 
   const OpenClDevice& device_;
   cl_kernel kernel_;
+  cl_uint index_ = 0;
+  cl_int code_ = CL_SUCCESS;
 };
 
 }  // namespace ipex_studio

@@ -40,7 +40,10 @@ class OpenClDeviceTest : public ::testing::Test {
     queue->copy(memory.data(), numbers.data(), 400);
     OpenClKernel kernel(device, kAddOne, "addOne");
     for (const float step : {1.0f, 2.0f}) {
-      EXPECT_EQ(kernel.set(memory.data(), cl_int{100}, step), CL_SUCCESS);
+      kernel.begin();
+      kernel.pointer(memory.data());
+      kernel.value(cl_int{100});
+      kernel.value(step);
       EXPECT_EQ(kernel.submit(static_cast<OpenClQueue&>(*queue), {7, 1, 1}, {16, 1, 1}), CL_SUCCESS);
     }
     queue->copy(numbers.data(), memory.data(), 400);
@@ -174,7 +177,7 @@ TEST_F(OpenClDeviceTest, AProgramThatIsNoneIsASentence) {
 
 TEST_F(OpenClDeviceTest, ADeviceThatIsNotThereIsUnsupported) {
   try {
-    OpenClDevice::open(99, ProgramCache(""), MayCompile::kYes);
+    OpenClDevice::open("opencl:99", ProgramCache(""), MayCompile::kYes);
     ADD_FAILURE() << "there are a hundred devices";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kUnsupported);

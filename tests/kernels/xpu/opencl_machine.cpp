@@ -30,7 +30,7 @@ TemporaryFolder::~TemporaryFolder() {
 std::unique_ptr<OpenClDevice> openTestDevice(const std::string& cache_folder, MayCompile may_compile) {
   driverFolder();
   try {
-    return OpenClDevice::open(0, ProgramCache(cache_folder), may_compile);
+    return OpenClDevice::open("opencl", ProgramCache(cache_folder), may_compile);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUnsupported) throw;
     std::printf("%s\n", error.what());
