@@ -101,9 +101,11 @@
   KERNEL(kMatmul, MatmulXpu)           \
   KERNEL(kPool, PoolXpu)               \
   KERNEL(kAdaptivePool, PoolXpu)       \
+  KERNEL(kReduce, ReduceXpu)           \
   KERNEL(kPointwise, PointwiseXpu)     \
   KERNEL(kLayerNorm, LayerNormXpu)     \
   KERNEL(kSoftmax, SoftmaxXpu)         \
+  KERNEL(kAttention, AttentionXpu)     \
   KERNEL(kReorder, ReorderXpu)
 
 // The plain version of each kind, in the order of OpKind: the last candidate, which takes anything. Each row declares

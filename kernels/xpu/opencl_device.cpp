@@ -39,7 +39,10 @@ std::unique_ptr<OpenClDevice> OpenClDevice::open(const std::string& asked, Progr
     return std::find(names.begin(), names.end(), numberedDevice(asked)) != names.end();
   });
   if (found == devices.end())
-    throw Error(ExitCode::kUnsupported, faults.empty() ? fmt::format("There is no device {}.", asked) : faults[0]);
+    throw Error(ExitCode::kUnsupported,
+                faults.empty()
+                    ? fmt::format("There is no device {}; ipex-studio devices lists those that are there.", asked)
+                    : faults[0]);
   if (!found->record.lacks.empty())
     throw Error(ExitCode::kUnsupported,
                 fmt::format("{} cannot run plans: {}.", found->record.name, found->record.lacks));
