@@ -14,7 +14,10 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/string_util.h"
@@ -30,12 +33,15 @@ namespace ipex_studio {
 namespace {
 
 constexpr std::uint32_t kMaxAnswerBytes = 4 << 20;
+constexpr double kCompilerPatience_s = 600;
 
 // One run of ipex-studio-device. The destructor kills it and whatever drivers started.
 class DriverProcess {
  public:
-  explicit DriverProcess(double patience_s)
-      : patience_s_(patience_s),
+  // `arguments` of studio/device/main.cpp.
+  DriverProcess(double patience_s, std::vector<std::string> arguments)
+      : arguments_(std::move(arguments)),
+        patience_s_(patience_s),
         deadline_(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                          std::chrono::duration<double>(patience_s))) {
     start();
@@ -44,18 +50,20 @@ class DriverProcess {
   DriverProcess(const DriverProcess&) = delete;
   DriverProcess& operator=(const DriverProcess&) = delete;
 
-  DeviceList answer() {
+  // The message of this type. Throws Error(kUnsupported) with what the driver did instead.
+  nlohmann::json answer(const char* type) {
     try {
-      while (const auto message = next()) {
-        if (messageText(*message, "type") == "devices") return recordFromJson<DeviceList>(message->at("list"));
-        asked_ = messageText(*message, "text", 400);
+      while (auto message = next()) {
+        const std::string said = messageText(*message, "type");
+        if (said == type) return std::move(*message);
+        asked_ = messageText(*message, "text", 4000);
+        if (said == "error") throw Error(ExitCode::kUnsupported, asked_);
       }
-    } catch (const Error&) {
-      return fault("An OpenCL driver broke the answer of the program that asked it");
-    } catch (const nlohmann::json::exception&) {
-      return fault("An OpenCL driver broke the answer of the program that asked it");
+    } catch (const Error& error) {
+      if (error.code() == ExitCode::kUnsupported) throw;
+      fault("An OpenCL driver broke the answer of the program that asked it");
     }
-    return late_ ? fault(fmt::format("An OpenCL driver did not answer within {:g} s", patience_s_)) : fault(death());
+    fault(late_ ? fmt::format("An OpenCL driver did not answer within {:g} s", patience_s_) : death());
   }
 
  private:
@@ -79,7 +87,9 @@ class DriverProcess {
     ::posix_spawnattr_setsigmask(&attributes, &signals);
     ::sigfillset(&signals);
     ::posix_spawnattr_setsigdefault(&attributes, &signals);
-    std::array<char*, 2> arguments{const_cast<char*>(program.c_str()), nullptr};
+    std::vector<char*> arguments{const_cast<char*>(program.c_str())};
+    for (const std::string& argument : arguments_) arguments.push_back(const_cast<char*>(argument.c_str()));
+    arguments.push_back(nullptr);
     const int code = ::posix_spawn(&pid_, program.c_str(), &files, &attributes, arguments.data(), environ);
     ::posix_spawn_file_actions_destroy(&files);
     ::posix_spawnattr_destroy(&attributes);
@@ -122,11 +132,10 @@ class DriverProcess {
     return fmt::format("An OpenCL driver crashed with signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
   }
 
-  DeviceList fault(const std::string& what) const {
-    DeviceList list;
-    list.faults.push_back(fmt::format("{}{}; mend or remove it (drivers are listed in /etc/OpenCL/vendors).", what,
-                                      asked_.empty() ? "" : " while " + asked_));
-    return list;
+  [[noreturn]] void fault(const std::string& what) const {
+    throw Error(ExitCode::kUnsupported,
+                fmt::format("{}{}; mend or remove it (drivers are listed in /etc/OpenCL/vendors).", what,
+                            asked_.empty() ? "" : " while " + asked_));
   }
 
   void kill() noexcept {
@@ -136,6 +145,7 @@ class DriverProcess {
     }
   }
 
+  std::vector<std::string> arguments_;
   double patience_s_;
   std::chrono::steady_clock::time_point deadline_;
   pid_t pid_ = -1;
@@ -157,15 +167,14 @@ DeviceRecord hostRecord() {
   return host;
 }
 
-// True for "xpu" and "xpu:3", of which `wanted` is the device of a list: "xpu:0", "xpu:3".
-bool isDeviceOf(const std::string& kind, const std::string& device, std::string* wanted) {
+// True for "xpu" and "xpu:3", where the kind is "xpu".
+bool isDeviceOf(const std::string& kind, const std::string& device) {
   if (!startsWith(device, kind)) return false;
   const std::string rest = device.substr(kind.size());
-  const bool numbered = rest.size() > 1 && rest.size() <= 4 && rest[0] == ':' &&
-                        rest.find_first_not_of("0123456789", 1) == std::string::npos;
-  if (!rest.empty() && !numbered) return false;
-  *wanted = rest.empty() ? kind + ":0" : fmt::format("{}:{}", kind, std::stoi(rest.substr(1)));
-  return true;
+  if (rest.empty()) return true;
+  const std::string number = rest.substr(1);
+  return rest[0] == ':' && !number.empty() && number.size() <= 3 && (number == "0" || number[0] != '0') &&
+         number.find_first_not_of("0123456789") == std::string::npos;
 }
 
 // "Found were opencl:0 (PoCL's CPU) and …", or why nothing was.
@@ -202,27 +211,41 @@ std::string clause(std::string sentence) {
 }  // namespace
 
 DeviceList listDevices(double patience_s) {
-  DeviceList list = DriverProcess(patience_s).answer();
+  DriverProcess program(patience_s, {});
+  DeviceList list;
+  try {
+    list = recordFromJson<DeviceList>(program.answer("devices").value("list", nlohmann::json()));
+  } catch (const Error& error) {
+    list.faults.emplace_back(error.what());
+  }
   list.devices.insert(list.devices.begin(), hostRecord());
   return list;
 }
 
 void checkDevice(const std::string& device) {
   if (device == "cpu") return;
-  std::string wanted;
-  if (!isDeviceOf("xpu", device, &wanted) && !isDeviceOf("opencl", device, &wanted))
+  if (!isDeviceOf("xpu", device) && !isDeviceOf("opencl", device))
     throw Error(ExitCode::kUsage, fmt::format("--device {} is unknown; use cpu, xpu[:N] or opencl[:N].", device));
   const DeviceList list = listDevices();
   const auto found = std::find_if(list.devices.begin(), list.devices.end(), [&](const DeviceRecord& record) {
-    return std::find(record.asked_by.begin(), record.asked_by.end(), wanted) != record.asked_by.end();
+    return std::find(record.asked_by.begin(), record.asked_by.end(), numberedDevice(device)) != record.asked_by.end();
   });
   if (found == list.devices.end()) notThere(device, list);
   if (!found->lacks.empty())
     throw Error(ExitCode::kUnsupported, fmt::format("--device {}: {} cannot run plans: {}; use --device cpu.", device,
                                                     found->name, found->lacks));
-  throw Error(ExitCode::kUnsupported,
-              fmt::format("--device {}: this version lists {} but has no kernels for it yet; use --device cpu.", device,
-                          found->name));
+}
+
+std::string deviceProgramsFolder() {
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  const char* const home = std::getenv("HOME");
+  const std::string base =
+      cache != nullptr && *cache != '\0' ? cache : fmt::format("{}/.cache", home == nullptr ? "" : home);
+  return base + "/ipex-studio/programs";
+}
+
+void prepareDevice(const std::string& device, const std::string& folder) {
+  DriverProcess(kCompilerPatience_s, {"compile", device, folder}).answer("compiled");
 }
 
 }  // namespace ipex_studio

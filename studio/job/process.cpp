@@ -102,6 +102,15 @@ bool passDescriptors(const ChildPlan& plan) {
   ::abort();
 }
 
+// What drivers read. PoCL writes what it loads to a folder, and links nothing anew for the size of a launch.
+void addDriverVariables(const EngineStart& start, std::vector<std::string>* environment) {
+  for (const char* name : {"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"}) {
+    if (const char* value = std::getenv(name)) environment->push_back(fmt::format("{}={}", name, value));
+  }
+  environment->push_back("POCL_CACHE_DIR=" + start.job_folder);
+  environment->emplace_back("POCL_WORK_GROUP_SPECIALIZATION=0");
+}
+
 // Environment of the engine. Its threads must not spin long between rounds: engines take turns on the same cores.
 std::vector<std::string> engineEnvironment(const EngineStart& start) {
   std::vector<std::string> environment;
@@ -114,6 +123,7 @@ std::vector<std::string> engineEnvironment(const EngineStart& start) {
   environment.emplace_back("GOMP_SPINCOUNT=300000");
   environment.push_back("TMPDIR=" + start.job_folder);
   environment.push_back("HOME=" + start.job_folder);
+  if (!start.device_programs.empty()) addDriverVariables(start, &environment);
   return environment;
 }
 
@@ -152,6 +162,12 @@ SandboxPolicy policyFor(const EngineStart& start) {
     }
   }
   policy.readable.insert(policy.readable.end(), start.readable.begin(), start.readable.end());
+  if (!start.device_programs.empty()) {
+    policy.readable.insert(policy.readable.end(), {start.device_programs, "/etc/OpenCL"});
+    for (const char* name : {"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"}) {
+      if (const char* value = std::getenv(name)) policy.readable.emplace_back(value);
+    }
+  }
   for (const int fd : {start.model_fd, start.other_fd}) {
     if (fd >= 0) policy.readable_fds.push_back(fd);
   }

@@ -33,6 +33,10 @@ void checkInputText(const std::string& text) {
   }
 }
 
+std::string programsFor(const JobRequest& request) {
+  return request.optimize.device == "cpu" ? "" : deviceProgramsFolder();
+}
+
 }  // namespace
 
 EngineLimits limitsFor(const CheckedModel* model, const JobRequest& request) {
@@ -87,6 +91,8 @@ EngineStart engineStart(const CheckedModel& model, const JobRequest& request, co
   if (start.worker.empty()) start.program = engineProgram();
   start.model_fd = model.fd.get();
   start.readable = readablePaths(request);
+  start.device_programs = programsFor(request);
+  if (!start.device_programs.empty()) prepareDevice(request.optimize.device, start.device_programs);
   start.job_folder = folder.path();
   start.threads = threads;
   start.sandbox = !request.trust;
@@ -102,6 +108,7 @@ EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& r
   job.model_name = model.path;
   job.guessed = request.remembered;
   job.job_folder = folder.path();
+  job.device_programs = programsFor(request);
   job.measure.threads = threads;
   if (!request.optimize.dump_directory.empty()) job.optimize.dump_directory = folder.path() + "/dump";
   if (request.remote) return job;
@@ -124,6 +131,9 @@ std::string whyNotPrecision(Precision precision, const JobRequest& request) {
 }
 
 void checkForm(const JobRequest& request, ExportForm form) {
+  if (request.optimize.device != "cpu")
+    throw Error(ExitCode::kUnsupported,
+                fmt::format("-o: what runs on {} cannot be exported; use --device cpu.", request.optimize.device));
   if (form == ExportForm::kCompiled || request.optimize.precision != Precision::kFp16) return;
   throw Error(ExitCode::kUnsupported,
               "--form portable: stock PyTorch of this version computes no FP16 on CPUs; use --form compiled, or "

@@ -6,7 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "studio/job/devices.h"
 #include "tests/studio/cli/program.h"
@@ -21,6 +24,8 @@ using testing::Sandpit;
 using ::testing::StartsWith;
 
 namespace fs = std::filesystem;
+
+constexpr char kPoclFile[] = "/etc/OpenCL/vendors/pocl.icd";
 
 // Sets a variable of the environment until the end of the scope.
 class Variable {
@@ -56,7 +61,7 @@ class Machine {
   std::string folder(const std::string& behaviour, bool pocl) const {
     fs::create_directory(pit_.path("vendors"));
     if (!behaviour.empty()) std::ofstream(pit_.path("vendors/a.icd")) << IPEX_BINARY_DIR "/libmade_up_driver.so\n";
-    if (pocl) fs::copy_file("/etc/OpenCL/vendors/pocl.icd", pit_.path("vendors/pocl.icd"));
+    if (pocl) fs::copy_file(kPoclFile, pit_.path("vendors/pocl.icd"));
     return pit_.path("vendors");
   }
 
@@ -167,8 +172,24 @@ TEST_F(Devices, ThatAreNotThereAreNamedWithThoseThatAre) {
             "install its driver by samples/setup.sh --xpu, or use --device cpu.\n");
 }
 
+TEST_F(Devices, ThatFailWhenTheyAreOpened) {
+  const std::pair<const char*, const char*> failures[] = {
+      {"lost",
+       "The device Made-up GPU failed to start (CL_DEVICE_NOT_AVAILABLE, the device is lost or taken); use --device "
+       "cpu."},
+      {"no-compile",
+       "The driver of Made-up GPU cannot compile convolution (CL_BUILD_PROGRAM_FAILURE, the driver cannot compile the "
+       "program: error: nothing is known here); use --device cpu."}};
+  for (const auto& [how, sentence] : failures) {
+    const Machine machine(how);
+    const Outcome asked = machine.pit().run({"bench", modelFile("small.pt"), "--device", "xpu"});
+    EXPECT_EQ(asked.code, 5) << how;
+    EXPECT_THAT(asked.err, HasSubstr(sentence));
+  }
+}
+
 TEST_F(Devices, OfPoclCanRunPlans) {
-  if (!fs::exists("/etc/OpenCL/vendors/pocl.icd")) GTEST_SKIP() << "no PoCL here; samples/setup.sh --tests installs it";
+  if (!fs::exists(kPoclFile)) GTEST_SKIP() << "no PoCL here; samples/setup.sh --tests installs it";
   const Machine machine("", true);
   const DeviceList list = listDevices();
   EXPECT_TRUE(list.faults.empty());
@@ -181,6 +202,70 @@ TEST_F(Devices, OfPoclCanRunPlans) {
   const Outcome asked = machine.pit().run({"bench", modelFile("small.pt"), "--device", "xpu"});
   EXPECT_EQ(asked.code, 5);
   EXPECT_THAT(asked.err, HasSubstr("(found: opencl:0 ("));
+}
+
+// A device that runs plans, shared by the tests, since its programs are compiled once.
+class PoclRuns : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (hasLoader() && fs::exists(kPoclFile)) machine_ = std::make_unique<Machine>("", true);
+  }
+  static void TearDownTestSuite() { machine_.reset(); }
+  void SetUp() override {
+    if (!machine_) GTEST_SKIP() << "no PoCL here; samples/setup.sh --tests installs it";
+  }
+  static Outcome benchSmall() {
+    return machine_->pit().run({"bench", modelFile("small.pt"), "--input", "x:1x3x32x32", "--device", "opencl",
+                                "--duration", "0.05", "--json"});
+  }
+
+  static std::unique_ptr<Machine> machine_;
+};
+std::unique_ptr<Machine> PoclRuns::machine_;
+
+TEST_F(PoclRuns, AModelInTheSandbox) {
+  const Outcome run = benchSmall();
+  ASSERT_EQ(run.code, 0) << run.err;
+  const auto runs = nlohmann::json::parse(run.out)["runs"];
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0]["device"], "cpu");
+  EXPECT_EQ(runs[1]["device"], "opencl");
+  const Outcome steps = machine_->pit().run({machine_->pit().path("data/ipex-studio/profile.db"), "--csv"});
+  for (const char* kernel : {"convolution_xpu", "reduce_xpu", "linear_xpu", "xpu:0 to cpu"})
+    EXPECT_THAT(steps.out, HasSubstr(kernel));
+}
+
+TEST_F(PoclRuns, CompileOnce) {
+  const std::string folder = machine_->pit().path("cache/ipex-studio/programs");
+  prepareDevice("opencl", folder);
+  std::map<std::string, fs::file_time_type> before;
+  for (const auto& file : fs::directory_iterator(folder)) before[file.path()] = file.last_write_time();
+  EXPECT_GE(before.size(), 5u);
+  ASSERT_EQ(benchSmall().code, 0);
+  for (const auto& [path, time] : before) EXPECT_EQ(fs::last_write_time(path), time) << "compiled again";
+}
+
+TEST_F(PoclRuns, HostileModelsGainNothing) {
+  for (const char* model : {"from_file.pt", "write_on_load.pt"})
+    machine_->pit().run({"bench", modelFile(model), "--device", "opencl", "--duration", "0.05"});
+  EXPECT_FALSE(fs::exists(testing::victimFile()));
+}
+
+TEST_F(PoclRuns, ExportNothing) {
+  const Outcome run =
+      machine_->pit().run({"run", modelFile("small.pt"), "--device", "opencl", "-o", machine_->pit().path("fast.pt")});
+  EXPECT_EQ(run.code, 5);
+  EXPECT_EQ(run.err, "ipex-studio: -o: what runs on opencl cannot be exported; use --device cpu.\n");
+}
+
+TEST_F(PoclRuns, NeedAFolderForPrograms) {
+  const Outcome run = machine_->pit().runProgram(
+      {"env", "XDG_CACHE_HOME=/proc/nowhere", "POCL_CACHE_DIR=" + machine_->pit().path("cache"), testing::programPath(),
+       "bench", modelFile("small.pt"), "--device", "opencl"});
+  EXPECT_EQ(run.code, 5);
+  EXPECT_THAT(run.err,
+              HasSubstr("Compiled programs need the folder /proc/nowhere/ipex-studio/programs, which cannot be "
+                        "written; set XDG_CACHE_HOME."));
 }
 
 TEST(DevicesWithoutLoader, AreTheProcessorAndASentence) {

@@ -2,6 +2,8 @@
 //   works      one GPU of Intel's that can do everything
 //   old        the same, of OpenCL 1.1
 //   babbles    the same, whose texts and numbers mean nothing
+//   lost       the same, gone when it is opened
+//   no-compile the same, for which nothing can be compiled
 //   no-memory  asked for devices, it has no memory
 //   crash, hang, exit, close   asked for devices, it does that; "close" closes all descriptors, then never answers
 #define CL_TARGET_OPENCL_VERSION 300
@@ -19,12 +21,20 @@ struct _cl_platform_id {
 struct _cl_device_id {
   const cl_icd_dispatch* dispatch;
 };
+struct _cl_context {
+  const cl_icd_dispatch* dispatch;
+};
+struct _cl_program {
+  const cl_icd_dispatch* dispatch;
+};
 
 namespace {
 
 extern const cl_icd_dispatch kDispatch;
 _cl_platform_id the_platform{&kDispatch};
 _cl_device_id the_device{&kDispatch};
+_cl_context the_context{&kDispatch};
+_cl_program the_program{&kDispatch};
 
 std::string mode() {
   const char* text = std::getenv("IPEX_MADE_UP_DRIVER");
@@ -118,12 +128,43 @@ cl_int platformIds(cl_uint entries, cl_platform_id* platforms, cl_uint* count) {
   return CL_SUCCESS;
 }
 
+using Notify = void(CL_CALLBACK*)(const char*, const void*, std::size_t, void*);
+
+cl_context createContext(const cl_context_properties*, cl_uint, const cl_device_id*, Notify, void*, cl_int* code) {
+  const bool lost = mode() == "lost";
+  if (code != nullptr) *code = lost ? CL_DEVICE_NOT_AVAILABLE : CL_SUCCESS;
+  return lost ? nullptr : &the_context;
+}
+
+cl_program createProgram(cl_context, cl_uint, const char**, const std::size_t*, cl_int* code) {
+  if (code != nullptr) *code = CL_SUCCESS;
+  return &the_program;
+}
+
+cl_int buildProgram(cl_program, cl_uint, const cl_device_id*, const char*, void(CL_CALLBACK*)(cl_program, void*),
+                    void*) {
+  return CL_BUILD_PROGRAM_FAILURE;
+}
+
+cl_int buildInfo(cl_program, cl_device_id, cl_program_build_info, std::size_t bytes, void* value, std::size_t* size) {
+  return give("somewhere.cl:1:2: error: nothing is known here\nand more", bytes, value, size);
+}
+
+cl_int releaseContext(cl_context) { return CL_SUCCESS; }
+cl_int releaseProgram(cl_program) { return CL_SUCCESS; }
+
 cl_icd_dispatch makeDispatch() {
   cl_icd_dispatch dispatch{};
   dispatch.clGetPlatformIDs = &platformIds;
   dispatch.clGetPlatformInfo = &platformInfo;
   dispatch.clGetDeviceIDs = &deviceIds;
   dispatch.clGetDeviceInfo = &deviceInfo;
+  dispatch.clCreateContext = &createContext;
+  dispatch.clReleaseContext = &releaseContext;
+  dispatch.clCreateProgramWithSource = &createProgram;
+  dispatch.clBuildProgram = &buildProgram;
+  dispatch.clGetProgramBuildInfo = &buildInfo;
+  dispatch.clReleaseProgram = &releaseProgram;
   return dispatch;
 }
 
