@@ -95,6 +95,20 @@
   KERNEL(kCast, CastCopy)
 // clang-format on
 
+// The kernels of OpenCL devices, in the same way. A kind without a row runs on the host, between copies.
+#define IPEX_XPU_KERNELS(KERNEL)       \
+  KERNEL(kConvolution, ConvolutionXpu) \
+  KERNEL(kLinear, LinearXpu)           \
+  KERNEL(kMatmul, MatmulXpu)           \
+  KERNEL(kPool, PoolXpu)               \
+  KERNEL(kAdaptivePool, PoolXpu)       \
+  KERNEL(kReduce, ReduceXpu)           \
+  KERNEL(kPointwise, PointwiseXpu)     \
+  KERNEL(kLayerNorm, LayerNormXpu)     \
+  KERNEL(kSoftmax, SoftmaxXpu)         \
+  KERNEL(kAttention, AttentionXpu)     \
+  KERNEL(kReorder, ReorderXpu)
+
 // The plain version of each kind, in the order of OpKind: the last candidate, which takes anything. Each row declares
 // the function, which a …_ref.cpp defines.
 // clang-format off: a longer name leaves the other lines as they are.
@@ -146,6 +160,7 @@ namespace ipex_studio {
 #define IPEX_DECLARE_ON(kind, Name, ...) std::unique_ptr<Kernel> make##Name(const KernelParts& parts);
 #define IPEX_DECLARE_REFERENCE(kind, function) void function(const RefCall& call);
 IPEX_KERNELS(IPEX_DECLARE, IPEX_DECLARE_ON)
+IPEX_XPU_KERNELS(IPEX_DECLARE)
 IPEX_REFERENCES(IPEX_DECLARE_REFERENCE)
 #undef IPEX_DECLARE
 #undef IPEX_DECLARE_ON
@@ -173,13 +188,16 @@ static_assert(referencesAreInOrder(), "references stand in the order of the enum
 class OrderedKernelList final : public KernelList {
  public:
   OrderedKernelList() : engine_(dnnl::engine::kind::cpu, 0) {
-#define IPEX_LIST(kind, Name) list(OpKind::kind, make##Name());
-#define IPEX_LIST_ON(kind, Name, ...) list(OpKind::kind, make##Name(parts(__VA_ARGS__)));
+#define IPEX_LIST(kind, Name) list(OpKind::kind, DeviceKind::kCpu, make##Name());
+#define IPEX_LIST_ON(kind, Name, ...) list(OpKind::kind, DeviceKind::kCpu, make##Name(parts(__VA_ARGS__)));
+#define IPEX_LIST_XPU(kind, Name) list(OpKind::kind, DeviceKind::kXpu, make##Name());
     IPEX_KERNELS(IPEX_LIST, IPEX_LIST_ON)
+    IPEX_XPU_KERNELS(IPEX_LIST_XPU)
 #undef IPEX_LIST
 #undef IPEX_LIST_ON
+#undef IPEX_LIST_XPU
     for (const Reference& reference : kReferences)
-      list(reference.kind, makeReference(reference.kind, reference.function));
+      list(reference.kind, DeviceKind::kCpu, makeReference(reference.kind, reference.function));
   }
 
   const std::vector<const Kernel*>& candidates(OpKind kind, DeviceKind device) const override {
@@ -189,8 +207,8 @@ class OrderedKernelList final : public KernelList {
   }
 
  private:
-  void list(OpKind kind, std::unique_ptr<Kernel> kernel) {
-    candidates_[{kind, DeviceKind::kCpu}].push_back(kernel.get());
+  void list(OpKind kind, DeviceKind device, std::unique_ptr<Kernel> kernel) {
+    candidates_[{kind, device}].push_back(kernel.get());
     kernels_.push_back(std::move(kernel));
   }
 

@@ -19,6 +19,7 @@
 #include "core/quantization/quantizable_ops.h"
 #include "core/record/warning_reasons.h"
 #include "core/runtime/machine_facts.h"
+#include "core/runtime/plan_device.h"
 #include "core/torch/torch_error.h"
 #include "passes/original_code.h"
 #include "passes/pipeline.h"
@@ -28,9 +29,9 @@ namespace ipex_studio {
 namespace {
 
 void requireSupported(const OptimizeOptions& options) {
-  if (options.device != "cpu") {
+  if (options.device != "cpu" && planDevice().isHost()) {
     throw Error(ExitCode::kUnsupported,
-                fmt::format("The device '{}' is not supported by this version; use --device cpu.", options.device));
+                fmt::format("The device '{}' is not open in this process; use --device cpu.", options.device));
   }
   if (options.precision == Precision::kInt8 && options.quantization_recipe.empty()) {
     throw Error(ExitCode::kUsage, "INT8 needs a recipe: calibrate the model first (ipex-studio calibrate).");
@@ -113,8 +114,9 @@ void lowerToPlan(OriginTable& origins, int index, const OptimizeOptions& options
   observer.onPass(record);
   result.coverage.nodes =
       regions.nodes_total == 0 ? 0 : static_cast<double>(regions.nodes_inside) / regions.nodes_total;
-  const bool judged = options.tune != TuneMode::kOff && !options.calibrate && !regions.attributes.empty() &&
-                      !isDisabled(options, kEliminateSlowRegionName);
+  // What was asked to run on a device is not given back to the interpreter, which has none.
+  const bool judged = planDevice().isHost() && options.tune != TuneMode::kOff && !options.calibrate &&
+                      !regions.attributes.empty() && !isDisabled(options, kEliminateSlowRegionName);
   if (judged) {
     result.regions = std::make_shared<RegionHistory>(
         RegionHistory{std::move(origins), std::move(regions.code), typesOf(*graph), regions.nodes_total});

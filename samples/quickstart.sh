@@ -28,7 +28,7 @@ if [[ ! -f build/build.ninja ]]; then
   configure build release -DIPEX_STUDIO_BUILD_TESTS=OFF
 fi
 # All that README's commands run, and that `cmake --install` installs.
-build build "Building ipex-studio (some minutes the first time)" ipex-studio ipex-studio-engine ipex_studio_ops python
+build build "Building ipex-studio (some minutes the first time)" ipex-studio ipex-studio-engine ipex-studio-device ipex_studio_ops python
 model=$(exported_model resnet50)
 
 if display_is_reachable; then

@@ -1,8 +1,9 @@
 #!/bin/bash
-# Installs what is missing from Debian's packages: samples/setup.sh [--tests]
+# Installs what is missing from Debian's packages: samples/setup.sh [--tests] [--xpu]
 #
 #   (nothing)   what building and using ipex-studio takes
 #   --tests     also what its test-suite takes
+#   --xpu       also OpenCL drivers: PoCL for the processor, and Intel's where an Intel GPU is
 #
 # Says nothing and takes a moment when all is there. Needs root or sudo only when something is missing.
 set -euo pipefail
@@ -23,14 +24,15 @@ run_packages=(
   python3-torch python3-torchvision python3-numpy
   dataset-fashion-mnist
 )
-test_packages=(libgtest-dev libgmock-dev clang-format xvfb xauth sqlite3)
+test_packages=(libgtest-dev libgmock-dev clang-format xvfb xauth sqlite3 pocl-opencl-icd)
+xpu_packages=(ocl-icd-libopencl1 pocl-opencl-icd)
 
 fail() {
   printf 'error: %s\n' "$*" >&2
   exit 1
 }
 
-usage() { sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 as_root() {
   if ((EUID == 0)); then
@@ -86,10 +88,17 @@ select_openmp_blas() {
   done
 }
 
+# True if a GPU of Intel's is in this machine.
+has_intel_gpu() { grep -qs 0x8086 /sys/class/drm/renderD*/device/vendor; }
+
 packages=("${build_packages[@]}" "${run_packages[@]}")
 for argument in "$@"; do
   case $argument in
     --tests) packages+=("${test_packages[@]}") ;;
+    --xpu)
+      packages+=("${xpu_packages[@]}")
+      if has_intel_gpu; then packages+=(intel-opencl-icd); fi
+      ;;
     -h | --help)
       usage
       exit 0

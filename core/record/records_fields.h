@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/record/bisect_record.h"
+#include "core/record/device_record.h"
 
 namespace ipex_studio {
 
@@ -298,6 +299,28 @@ void describe(V& v, JobRecord& r) {
   v("sensitivities", r.sensitivities);
   v("tradeoffs", r.tradeoffs);
   v("decisions", r.decisions);
+}
+
+template <class V>
+void describe(V& v, DeviceRecord& r) {
+  v("asked_by", r.asked_by);
+  v("name", r.name);
+  v("vendor", r.vendor);
+  v("platform", r.platform);
+  v("driver", r.driver);
+  v("version", r.version);
+  v("type", r.type);
+  v("memory_bytes", r.memory_bytes, Range::kNonNegative);
+  v("largest_bytes", r.largest_bytes, Range::kNonNegative);
+  v("units", r.units, Range::kNonNegative);
+  v("features", r.features);
+  v("lacks", r.lacks);
+}
+
+template <class V>
+void describe(V& v, DeviceList& r) {
+  v("devices", r.devices);
+  v("faults", r.faults);
 }
 
 }  // namespace ipex_studio

@@ -277,6 +277,8 @@ IPEX_RECORD(RunRecord)
 IPEX_RECORD(InputRecord)
 IPEX_RECORD(ModelRecord)
 IPEX_RECORD(JobRecord)
+IPEX_RECORD(DeviceRecord)
+IPEX_RECORD(DeviceList)
 #undef IPEX_RECORD
 
 std::string dumpJson(const json& source) { return source.dump(-1, ' ', false, json::error_handler_t::replace); }

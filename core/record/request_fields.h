@@ -244,7 +244,9 @@ void describe(V& v, Request& r) {
 
   // Rewriting
   v(JsonField("optimize.device"), optimize.device,
-    Flag(FlagSet::kRewrite, "--device", "DEVICE", "Where to run: cpu, or xpu[:N] for an Intel GPU.").showingDefault());
+    Flag(FlagSet::kRewrite, "--device", "DEVICE",
+         "Where to run: cpu, xpu[:N] for an Intel GPU, or opencl[:N]; `ipex-studio devices` lists them.")
+        .showingDefault());
   v(JsonField("optimize.precision"), optimize.precision);
   v(StudioOnly(), PrecisionList{&optimize.precision, &r.also},
     Flag(FlagSet::kRewrite, "--precision", "",

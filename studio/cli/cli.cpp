@@ -32,6 +32,8 @@ int dispatch(const CommandLine& line, const WindowRunner& window) {
       return showGraph(line);
     case CommandKind::kPasses:
       return printPasses(line);
+    case CommandKind::kDevices:
+      return printDevices(line);
     case CommandKind::kInspect:
       return inspectModel(line);
     case CommandKind::kVerify:

@@ -18,6 +18,7 @@ int quantizeAndExport(const CommandLine& line);
 int tunePrecision(const CommandLine& line);
 int showGraph(const CommandLine& line);
 int printPasses(const CommandLine& line);
+int printDevices(const CommandLine& line);
 int inspectModel(const CommandLine& line);
 int verifyModels(const CommandLine& line);
 int checkAgainst(const CommandLine& line);  // check

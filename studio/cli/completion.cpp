@@ -77,7 +77,7 @@ _ipex_studio() {{
     --precision) COMPREPLY=($(compgen -W "fp32 bf16 fp16 int8" -- "$current")); return ;;
     --form) COMPREPLY=($(compgen -W "compiled portable" -- "$current")); return ;;
     --format) COMPREPLY=($(compgen -W "txt dot svg json" -- "$current")); return ;;
-    --device) COMPREPLY=($(compgen -W "cpu xpu" -- "$current")); return ;;
+    --device) COMPREPLY=($(compgen -W "cpu xpu opencl" -- "$current")); return ;;
     --theme) COMPREPLY=($(compgen -W "dark light contrast" -- "$current")); return ;;
     --disable|--after|--before)
       COMPREPLY=($(compgen -W "$(ipex-studio passes 2>/dev/null | cut -d' ' -f1)" -- "$current")); return ;;

@@ -8,6 +8,7 @@
 #include "passes/bisect.h"
 #include "passes/bisect_files.h"
 #include "studio/engine/job_data.h"
+#include "studio/engine/job_device.h"
 #include "studio/engine/job_inputs.h"
 #include "studio/engine/job_recipe.h"
 #include "studio/engine/job_rounds.h"
@@ -63,6 +64,7 @@ void runBisectJob(const EngineJob& job, Channel& channel) {
   options.quantization_recipe = ownRecipe(options.quantization_recipe, original.module(), example, options);
   Observer silent;
   channel.progress("optimize", 0.1);
+  useJobDevice(job);
   OptimizedModel optimized = optimizeModel(original.module(), example, options, silent);
   firstRun(optimized.module, example);
   options.tuning_record = tuningRecord(optimized.tuning, false);

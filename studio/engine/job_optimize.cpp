@@ -25,6 +25,7 @@
 #include "passes/optimize.h"
 #include "passes/pipeline.h"
 #include "studio/engine/job_data.h"
+#include "studio/engine/job_device.h"
 #include "studio/engine/job_inputs.h"
 #include "studio/engine/job_recipe.h"
 #include "studio/engine/job_rounds.h"
@@ -304,6 +305,7 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
 void runOptimizeJob(const EngineJob& described, Channel& channel) {
   Begun begun = begin(described, channel);
   const EngineJob job = described.wait ? waitForJob(described, begun, channel) : described;
+  useJobDevice(job);
   const JobInputs& inputs = *begun.inputs;
   channel.progress("freeze", 0.2);
   ChannelObserver observer(channel, static_cast<int>(defaultPasses().size()) + 2);

@@ -182,6 +182,10 @@ void addLookingCommands(CLI::App& app, CommandLine& line) {
   CLI::App* passes = addCommand(app, line, CommandKind::kPasses, "passes", "List all passes in their order");
   addJson(*passes, line);
 
+  CLI::App* devices = addCommand(app, line, CommandKind::kDevices, "devices",
+                                 "List the devices of this machine and how to ask for them by --device");
+  addJson(*devices, line);
+
   CLI::App* inspect = addCommand(app, line, CommandKind::kInspect, "inspect",
                                  "Say what is in a model file, without running anything from it");
   addModel(*inspect, line);

@@ -18,6 +18,7 @@ enum class CommandKind {
   kBench,
   kShow,
   kPasses,
+  kDevices,
   kInspect,
   kVerify,
   kCheck,

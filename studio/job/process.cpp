@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "core/base/string_util.h"
+#include "studio/job/own_program.h"
 #include "studio/protocol/sandbox.h"
 
 extern char** environ;
@@ -101,6 +102,15 @@ bool passDescriptors(const ChildPlan& plan) {
   ::abort();
 }
 
+// What drivers read. PoCL writes what it loads to a folder, and links nothing anew for the size of a launch.
+void addDriverVariables(const EngineStart& start, std::vector<std::string>* environment) {
+  for (const char* name : {"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"}) {
+    if (const char* value = std::getenv(name)) environment->push_back(fmt::format("{}={}", name, value));
+  }
+  environment->push_back("POCL_CACHE_DIR=" + start.job_folder);
+  environment->emplace_back("POCL_WORK_GROUP_SPECIALIZATION=0");
+}
+
 // Environment of the engine. Its threads must not spin long between rounds: engines take turns on the same cores.
 std::vector<std::string> engineEnvironment(const EngineStart& start) {
   std::vector<std::string> environment;
@@ -113,6 +123,7 @@ std::vector<std::string> engineEnvironment(const EngineStart& start) {
   environment.emplace_back("GOMP_SPINCOUNT=300000");
   environment.push_back("TMPDIR=" + start.job_folder);
   environment.push_back("HOME=" + start.job_folder);
+  if (!start.device_programs.empty()) addDriverVariables(start, &environment);
   return environment;
 }
 
@@ -151,6 +162,12 @@ SandboxPolicy policyFor(const EngineStart& start) {
     }
   }
   policy.readable.insert(policy.readable.end(), start.readable.begin(), start.readable.end());
+  if (!start.device_programs.empty()) {
+    policy.readable.insert(policy.readable.end(), {start.device_programs, "/etc/OpenCL"});
+    for (const char* name : {"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"}) {
+      if (const char* value = std::getenv(name)) policy.readable.emplace_back(value);
+    }
+  }
   for (const int fd : {start.model_fd, start.other_fd}) {
     if (fd >= 0) policy.readable_fds.push_back(fd);
   }
@@ -192,17 +209,7 @@ void Cancellation::clear() {
   [[maybe_unused]] const ssize_t taken = ::read(event_.get(), &count, sizeof count);
 }
 
-std::string engineProgram() {
-  std::error_code code;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", code);
-  const auto folder = self.parent_path();
-  for (const auto& candidate :
-       {folder / "ipex-studio-engine", folder.parent_path() / "libexec" / "ipex-studio" / "ipex-studio-engine"}) {
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate.string();
-  }
-  throw Error(ExitCode::kFailure,
-              fmt::format("The program ipex-studio-engine is missing beside {}; build or install it.", self.string()));
-}
+std::string engineProgram() { return ownProgram("ipex-studio-engine"); }
 
 EngineProcess::EngineProcess(const EngineStart& start, const Cancellation& cancellation)
     : limits_(start.limits), cancellation_(cancellation) {

@@ -68,6 +68,7 @@ struct EngineStart {
   int export_fd = -1;                 // a file open for writing, so that an export opens none; -1: none
   std::vector<std::string> readable;  // files and folders that it may read beside its libraries and the model
   std::string job_folder;             // its working folder, the only one it may write to
+  std::string device_programs;        // folder of compiled programs for a device; empty: it uses none
   std::int32_t threads = 1;
   bool sandbox = true;
   bool use_landlock = true;  // false: as on a kernel without Landlock

@@ -137,8 +137,8 @@ std::unique_ptr<ModelJob::Side> ModelJob::startEngine(const char* variant) {
 
 std::unique_ptr<ModelJob::Side> ModelJob::sideOf(std::unique_ptr<EngineProcess> engine, const char* variant) const {
   auto side = std::make_unique<Side>(std::move(engine), variant);
-  side->run.device = request_.optimize.device;
   const std::string name = variant;
+  side->run.device = name == "baseline" ? "cpu" : request_.optimize.device;
   side->run.precision = precisionName(name == "baseline" ? Precision::kFp32 : request_.optimize.precision);
   side->run.threads = threads();
   side->run.instances = request_.measure.instances;

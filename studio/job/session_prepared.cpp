@@ -32,9 +32,11 @@ PreparedEngine::PreparedEngine(const CheckedModel& model, const JobRequest& requ
 std::string PreparedEngine::keyOf(const JobRequest& request, std::int32_t threads) const {
   EngineJob job = engineJob(JobKind::kOptimize, model_, request, *folder, threads);
   const std::vector<std::string> preserved = job.optimize.preserved_methods;
+  const std::string device = job.optimize.device;
   const std::uint64_t seed = job.measure.seed;
   job.optimize = OptimizeOptions();
   job.optimize.preserved_methods = preserved;
+  job.optimize.device = device;
   job.measure = MeasureOptions();
   job.measure.threads = threads;
   job.measure.instances = request.measure.instances;

@@ -10,6 +10,7 @@
 
 #include "core/record/input_text.h"
 #include "core/runtime/machine_facts.h"
+#include "studio/job/devices.h"
 #include "studio/protocol/sandbox.h"
 
 namespace ipex_studio {
@@ -32,13 +33,8 @@ void checkInputText(const std::string& text) {
   }
 }
 
-void checkDevice(const std::string& device) {
-  if (device == "cpu") return;
-  if (device == "xpu" || device.rfind("xpu:", 0) == 0) {
-    throw Error(ExitCode::kUnsupported,
-                fmt::format("--device {}: this version runs on no Intel GPU; use --device cpu.", device));
-  }
-  throw Error(ExitCode::kUsage, fmt::format("--device {} is unknown; use cpu or xpu.", device));
+std::string programsFor(const JobRequest& request) {
+  return request.optimize.device == "cpu" ? "" : deviceProgramsFolder();
 }
 
 }  // namespace
@@ -95,6 +91,8 @@ EngineStart engineStart(const CheckedModel& model, const JobRequest& request, co
   if (start.worker.empty()) start.program = engineProgram();
   start.model_fd = model.fd.get();
   start.readable = readablePaths(request);
+  start.device_programs = programsFor(request);
+  if (!start.device_programs.empty()) prepareDevice(request.optimize.device, start.device_programs);
   start.job_folder = folder.path();
   start.threads = threads;
   start.sandbox = !request.trust;
@@ -110,6 +108,7 @@ EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& r
   job.model_name = model.path;
   job.guessed = request.remembered;
   job.job_folder = folder.path();
+  job.device_programs = programsFor(request);
   job.measure.threads = threads;
   if (!request.optimize.dump_directory.empty()) job.optimize.dump_directory = folder.path() + "/dump";
   if (request.remote) return job;
@@ -132,6 +131,9 @@ std::string whyNotPrecision(Precision precision, const JobRequest& request) {
 }
 
 void checkForm(const JobRequest& request, ExportForm form) {
+  if (request.optimize.device != "cpu")
+    throw Error(ExitCode::kUnsupported,
+                fmt::format("-o: what runs on {} cannot be exported; use --device cpu.", request.optimize.device));
   if (form == ExportForm::kCompiled || request.optimize.precision != Precision::kFp16) return;
   throw Error(ExitCode::kUnsupported,
               "--form portable: stock PyTorch of this version computes no FP16 on CPUs; use --form compiled, or "
@@ -144,6 +146,8 @@ void unexpectedMessage(const std::string& type) {
 }
 
 void checkRequest(const JobRequest& request) {
+  if (request.remote && request.optimize.device != "cpu")
+    throw Error(ExitCode::kUnsupported, "--device: a worker runs on its CPU alone; use --device cpu.");
   checkDevice(request.optimize.device);
   const std::string why = whyNotPrecision(request.optimize.precision, request);
   if (!why.empty()) {

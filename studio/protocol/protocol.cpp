@@ -136,6 +136,7 @@ json toJson(const EngineJob& job) {
                         {"wait", job.wait},
                         {"tune_budget_s", job.tune_budget_s},
                         {"job_folder", job.job_folder},
+                        {"device_programs", job.device_programs},
                         {"state", job.state}});
   describe(writer, const_cast<EngineJob&>(job));  // the writer takes every member by const reference
   return writer.take();
@@ -154,6 +155,7 @@ EngineJob engineJobFromJson(const json& source) {
   job.wait = messageBool(source, "wait");
   job.tune_budget_s = messageNumber(source, "tune_budget_s");
   job.job_folder = messageText(source, "job_folder");
+  job.device_programs = messageText(source, "device_programs");
   job.state = messageText(source, "state", kMaxDocumentBytes);
   return job;
 }

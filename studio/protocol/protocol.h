@@ -65,9 +65,10 @@ struct EngineJob : Request {
   // True (kOptimize): the engine loads and freezes the model, computes reference results, and waits for another job, of
   // which only `optimize`, `measure` and `tune_budget_s` count.
   bool wait = false;
-  double tune_budget_s = 0;  // kOptimize: approximate limit for measuring kernels; 0: as the mode says
-  std::string job_folder;    // the only folder the engine may write to
-  std::string state;         // kCalibrate, kSearch: state to resume from; empty: none
+  double tune_budget_s = 0;     // kOptimize: approximate limit for measuring kernels; 0: as the mode says
+  std::string job_folder;       // the only folder the engine may write to
+  std::string device_programs;  // folder of the compiled programs of optimize.device; empty for "cpu"
+  std::string state;            // kCalibrate, kSearch: state to resume from; empty: none
 
   EngineJob() = default;
   explicit EngineJob(const Request& request) : Request(request) {}

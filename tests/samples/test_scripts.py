@@ -66,6 +66,15 @@ class ScriptTest(unittest.TestCase):
         self.run_script("samples/setup.sh", "--tests")
         self.assertTrue(self.called("apt-get")[1].endswith(" ccache xvfb"))
 
+    def test_setup_installs_drivers_where_they_are_asked_for(self):
+        self.installed(without=("pocl-opencl-icd", "ocl-icd-libopencl1"))
+        self.run_script("samples/setup.sh")
+        self.assertEqual(self.called("apt-get"), [])
+        self.run_script("samples/setup.sh", "--xpu")
+        self.assertTrue(self.called("apt-get")[0].endswith(" ocl-icd-libopencl1 pocl-opencl-icd"))
+        self.run_script("samples/setup.sh", "--tests")
+        self.assertTrue(self.called("apt-get")[1].endswith(" pocl-opencl-icd"))
+
     def test_setup_updates_the_lists_only_when_the_first_try_fails(self):
         self.installed(without=("ccache",))
         self.stand_in("apt-get", 'if [[ $1 == update ]]; then touch "$CALLS.updated"; else [[ -e $CALLS.updated ]]; fi')

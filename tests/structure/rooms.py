@@ -12,6 +12,7 @@ LIBRARIES = {
     "sqlite": re.compile(r"^sqlite3"),
     "imgui": re.compile(r"^(imgui|backends/imgui)"),
     "glfw": re.compile(r"^GLFW/"),
+    "opencl": re.compile(r"^CL/"),
 }
 
 

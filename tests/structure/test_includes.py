@@ -31,6 +31,7 @@ class Structure(unittest.TestCase):
         self.assertTrue(rooms.forbidden(table["kernels/common"], "oneapi/dnnl/dnnl.hpp"))
         self.assertTrue(rooms.forbidden(table["studio/cli"], "core/model/model.h"))
         self.assertTrue(rooms.forbidden(table["studio/panels"], "sqlite3.h"))
+        self.assertTrue(rooms.forbidden(table["studio/job"], "CL/cl.h"))
         self.assertFalse(rooms.forbidden(table["core/plan"], "core/plan/plan.h"))
         self.assertFalse(rooms.forbidden(table["core/plan"], "fmt/format.h"))
         self.assertFalse(rooms.forbidden(table["studio/engine"], "core/model/model.h"))

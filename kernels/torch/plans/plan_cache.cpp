@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/plan/batch_independence.h"
 #include "core/runtime/machine_facts.h"
+#include "core/runtime/plan_device.h"
 #include "core/tune/tuner_key.h"
 #include "kernels/kernel_list.h"
 #include "kernels/onednn/onednn_version.h"
@@ -184,6 +185,7 @@ PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
 void PlanCache::choose(PlanRequest& request, WeightCache& weights) try {
   if (value_hook_) return;  // micro-batches, and steps that compute several nodes, would hide values
   if (choices_.empty() && !tuning_) return;
+  if (!request.target.device->isHost()) return;  // measurements are those of the host
   if (!spec_digest_) spec_digest_ = specDigest(spec_);
   TunedPlan known;
   if (!choices_.empty()) {
@@ -249,6 +251,7 @@ PlanRequest PlanCache::makeRequest(const Signature& signature) const {
   PlanRequest request;
   request.target.threads = signature.threads;
   request.target.isa = isa;
+  request.target.device = &planDevice();
   std::size_t next_tensor = 0, next_int = 0;
   for (const PlanSpec::Input& input : spec_.inputs) {
     request.tensor_inputs.push_back(input.is_int ? TensorDesc() : descOf(*signature.tensors[next_tensor++]));

@@ -46,6 +46,7 @@ pid_t spawn(const std::vector<std::string>& command, const std::string& folder) 
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
   ::setenv("XDG_DATA_HOME", (folder + "/data").c_str(), 1);
+  ::setenv("XDG_CACHE_HOME", (folder + "/cache").c_str(), 1);
   ::setenv("TMPDIR", (folder + "/tmp").c_str(), 1);
   // No test of the program opens a window.
   ::unsetenv("DISPLAY");

@@ -17,13 +17,13 @@ struct Outcome {
   double cpu_seconds = 0;  // CPU time of all threads
 };
 
-// A new folder, removed at the end, with a data folder of its own, so that no test sees the user's database.
+// A new folder, removed at the end, with folders of its own for data and caches, so that no test sees the user's.
 class Sandpit {
  public:
   Sandpit();
   ~Sandpit();
   std::string path(const std::string& name = "") const;
-  // Runs build/ipex-studio with XDG_DATA_HOME and TMPDIR inside this folder.
+  // Runs build/ipex-studio with XDG_DATA_HOME, XDG_CACHE_HOME and TMPDIR inside this folder.
   Outcome run(const std::vector<std::string>& arguments) const;
   // Runs any program in the same environment.
   Outcome runProgram(const std::vector<std::string>& command) const;

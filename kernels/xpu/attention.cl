@@ -1,0 +1,75 @@
+// Attention: a work item takes one query, and sums the values by weights that are kept relative to the largest score so
+// far (online softmax, Milakov and Gimelshein 2018). The structure is that of kernels/xpu/attention_xpu.cpp.
+
+#define MAX_PARTS 8  // vectors of 16 in a query or a value
+#define MAX_BATCH_LOOPS 4
+
+typedef struct {
+  int queries, keys, depth, width, causal, has_mask, batch_loops;
+  float scale;
+  int q_row, k_row, v_row, y_row, mask_row, mask_column;
+  int batch_size[MAX_BATCH_LOOPS], q_batch[MAX_BATCH_LOOPS], k_batch[MAX_BATCH_LOOPS], v_batch[MAX_BATCH_LOOPS],
+      y_batch[MAX_BATCH_LOOPS], mask_batch[MAX_BATCH_LOOPS];
+} Attention;
+
+float16 partAt(__global const float* row, int part, int size) {
+  return 16 * part + 16 <= size ? vload16(part, row) : partOf(row + 16 * part, size - 16 * part);
+}
+
+float sumOf(float16 v) {
+  const float8 a = v.lo + v.hi;
+  const float4 b = a.lo + a.hi;
+  return b.x + b.y + b.z + b.w;
+}
+
+__attribute__((reqd_work_group_size(16, 1, 1)))
+__kernel void attention(__global const float* q, __global const float* k, __global const float* v,
+                        __global const float* mask, __global float* y, const Attention job) {
+  const int query = (int)get_global_id(0);
+  if (query >= job.queries) return;
+  int batch = (int)get_global_id(1);
+  for (int loop = job.batch_loops - 1; loop >= 0; --loop) {
+    const int outer = batch / job.batch_size[loop], at = batch - outer * job.batch_size[loop];
+    q += at * job.q_batch[loop];
+    k += at * job.k_batch[loop];
+    v += at * job.v_batch[loop];
+    y += at * job.y_batch[loop];
+    mask += at * job.mask_batch[loop];
+    batch = outer;
+  }
+  const int depth_parts = (job.depth + 15) / 16, width_parts = (job.width + 15) / 16;
+  float16 asked[MAX_PARTS], sum[MAX_PARTS];
+  for (int part = 0; part < depth_parts; ++part) asked[part] = partAt(q + query * job.q_row, part, job.depth);
+  for (int part = 0; part < width_parts; ++part) sum[part] = 0.0f;
+  float highest = -INFINITY, weights = 0.0f;
+  const int keys = job.causal ? min(job.keys, query + 1) : job.keys;
+  for (int t = 0; t < keys; ++t) {
+    float16 product = 0.0f;
+    for (int part = 0; part < depth_parts; ++part)
+      product = mad(asked[part], partAt(k + t * job.k_row, part, job.depth), product);
+    float score = sumOf(product) * job.scale;
+    if (job.has_mask) score += mask[query * job.mask_row + t * job.mask_column];
+    if (score == -INFINITY) continue;  // weighs nothing
+    if (score > highest) {
+      const float shrink = exp(highest - score);
+      highest = score;
+      weights *= shrink;
+      for (int part = 0; part < width_parts; ++part) sum[part] *= shrink;
+    }
+    const float weight = exp(score - highest);
+    weights += weight;
+    for (int part = 0; part < width_parts; ++part)
+      sum[part] = mad((float16)(weight), partAt(v + t * job.v_row, part, job.width), sum[part]);
+  }
+  y += query * job.y_row;
+  for (int part = 0; part < width_parts; ++part) {
+    const float16 result = sum[part] / weights;
+    if (16 * part + 16 <= job.width) {
+      vstore16(result, part, y);
+      continue;
+    }
+    float lane[16];
+    vstore16(result, 0, lane);
+    for (int i = 0; 16 * part + i < job.width; ++i) y[16 * part + i] = lane[i];
+  }
+}

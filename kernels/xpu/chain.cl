@@ -1,0 +1,139 @@
+// Shared by all programs: a walk over the result and the operands of a chain of post-operations, 16 elements at once.
+// The structures are those of kernels/xpu/device_chain.h; OP_name is the number of each post-operation.
+
+#define MAX_LOOPS 6
+#define MAX_TENSORS 8
+#define MAX_OPS 12
+
+typedef struct {
+  int kind, tensor;  // tensor: of the operand, 1 or above
+  float alpha, beta;
+} Op;
+
+// Tensor 0 is the result. Positions count the result's elements in the order of its memory.
+typedef struct {
+  int loops, ops, elements, unused;
+  int size[MAX_LOOPS];
+  int stride[MAX_TENSORS][MAX_LOOPS];
+  Op op[MAX_OPS];
+} Chain;
+
+// The pointers that a chain reads, and the last arguments of each function.
+#define CHAIN_ARGUMENTS                                                                                          \
+  const Chain chain, __global float *dst, __global const float *t1, __global const float *t2,                    \
+      __global const float *t3, __global const float *t4, __global const float *t5, __global const float *t6,    \
+      __global const float *t7
+#define CHAIN_TENSORS {0, t1, t2, t3, t4, t5, t6, t7}
+
+int offsetOf(const Chain* chain, int tensor, int position) {
+  int offset = 0;
+  for (int loop = chain->loops - 1; loop >= 0; --loop) {
+    const int outer = position / chain->size[loop];
+    offset += (position - outer * chain->size[loop]) * chain->stride[tensor][loop];
+    position = outer;
+  }
+  return offset;
+}
+
+// The first `lanes` of 16 elements that lie side by side, and zeros.
+float16 partOf(__global const float* data, int lanes) {
+  float lane[16];
+  for (int i = 0; i < 16; ++i) lane[i] = i < lanes ? data[i] : 0.0f;
+  return vload16(0, lane);
+}
+
+// True if the innermost loop holds all 16 positions.
+bool insideRow(const Chain* chain, int position) {
+  const int size = chain->size[chain->loops - 1];
+  return position % size + 16 <= size;
+}
+
+float16 loadLanes(const Chain* chain, int tensor, __global const float* data, int position, int lanes) {
+  const int step = chain->stride[tensor][chain->loops - 1];
+  if (step <= 1 && lanes == 16 && insideRow(chain, position)) {
+    data += offsetOf(chain, tensor, position);
+    return step == 0 ? (float16)(*data) : vload16(0, data);
+  }
+  float lane[16];
+  for (int i = 0; i < 16; ++i) lane[i] = i < lanes ? data[offsetOf(chain, tensor, position + i)] : 0.0f;
+  return vload16(0, lane);
+}
+
+void storeLanes(const Chain* chain, __global float* data, int position, int lanes, float16 value) {
+  if (chain->stride[0][chain->loops - 1] == 1 && lanes == 16 && insideRow(chain, position)) {
+    vstore16(value, 0, data + offsetOf(chain, 0, position));
+    return;
+  }
+  float lane[16];
+  vstore16(value, 0, lane);
+  for (int i = 0; i < lanes; ++i) data[offsetOf(chain, 0, position + i)] = lane[i];
+}
+
+float16 sigmoidOf(float16 v) { return 1.0f / (1.0f + exp(-v)); }
+float16 clipOf(float16 v, float low, float high) {
+  return select(fmin(fmax(v, (float16)(low)), (float16)(high)), v, isnan(v));
+}
+float16 flagOf(int16 condition) { return select((float16)(0.0f), (float16)(1.0f), condition); }
+
+float16 applyOp(const Op op, float16 v, float16 o) {
+  const float16 zero = 0.0f, alpha = op.alpha;
+  switch (op.kind) {
+    case OP_relu: return select(v, zero, isless(v, zero));
+    case OP_clip: return clipOf(v, op.alpha, op.beta);
+    case OP_sigmoid: return sigmoidOf(v);
+    case OP_tanh: return tanh(v);
+    case OP_gelu_erf: return 0.5f * v * (1.0f + erf(v * 0.70710678118654752f));
+    case OP_gelu_tanh: return 0.5f * v * (1.0f + tanh(0.79788456080286536f * (v + 0.044715f * v * v * v)));
+    case OP_silu: return v * sigmoidOf(v);
+    case OP_hardswish: return v * clipOf(v + 3.0f, 0.0f, 6.0f) / 6.0f;
+    case OP_hardsigmoid: return clipOf(v + 3.0f, 0.0f, 6.0f) / 6.0f;
+    case OP_leaky_relu: return select(alpha * v, v, isgreater(v, zero));
+    case OP_elu: return select(alpha * expm1(v), v, isgreater(v, zero));
+    case OP_mish: return v * tanh(select(log1p(exp(v)), v, isgreater(v, (float16)(30.0f))));
+    case OP_abs: return fabs(v);
+    case OP_exp: return exp(v);
+    case OP_log: return log(v);
+    case OP_sqrt: return sqrt(v);
+    case OP_rsqrt: return 1.0f / sqrt(v);
+    case OP_square: return v * v;
+    case OP_neg: return -v;
+    case OP_reciprocal: return 1.0f / v;
+    case OP_erf: return erf(v);
+    case OP_softplus: return select(log1p(exp(v * alpha)) / alpha, v, isgreater(v * alpha, (float16)(op.beta)));
+    case OP_floor: return floor(v);
+    case OP_round: return rint(v);
+    case OP_pow: return pow(v, alpha);
+    case OP_sin: return sin(v);
+    case OP_cos: return cos(v);
+    case OP_linear: return alpha * v + op.beta;
+    case OP_add: return v + alpha * o;
+    case OP_sub: return v - alpha * o;
+    case OP_rsub: return alpha * o - v;
+    case OP_mul: return v * o;
+    case OP_div: return v / o;
+    case OP_rdiv: return o / v;
+    case OP_max: return select(fmax(v, o), v + o, isunordered(v, o));
+    case OP_min: return select(fmin(v, o), v + o, isunordered(v, o));
+    case OP_fill: return select(v, alpha, isnotequal(o, zero));
+    case OP_keep: return select(v, alpha, isequal(o, zero));
+    case OP_eq: return flagOf(isequal(v, o));
+    case OP_ne: return flagOf(isnotequal(v, o));
+    case OP_lt: return flagOf(isless(v, o));
+    case OP_le: return flagOf(islessequal(v, o));
+    case OP_gt: return flagOf(isgreater(v, o));
+    case OP_ge: return flagOf(isgreaterequal(v, o));
+  }
+  return v;
+}
+
+// Applies the chain to 16 values and stores `lanes` of them from `position` on.
+void finishLanes(const Chain* chain, __global float* dst, __global const float* const* tensors, int position, int lanes,
+                 float16 value) {
+  for (int i = 0; i < chain->ops; ++i) {
+    const Op op = chain->op[i];
+    float16 operand = 0.0f;
+    if (op.tensor > 0) operand = loadLanes(chain, op.tensor, tensors[op.tensor], position, lanes);
+    value = applyOp(op, value, operand);
+  }
+  storeLanes(chain, dst, position, lanes, value);
+}

@@ -1,0 +1,84 @@
+// Convolutions of images whose channels lie side by side. The structure is that of kernels/xpu/convolution_xpu.cpp;
+// weights lie as [group][y][x][input channel][output channels up to whole vectors].
+
+#define ROWS 6
+
+typedef struct {
+  int pixels, height, width;  // of the result; pixels: of all images
+  int x_height, x_width, x_image, x_row, x_pixel;
+  int kernel_y, kernel_x, stride_y, stride_x, padding_y, padding_x, dilation_y, dilation_x;
+  int groups, inputs, outputs, padded;  // channels of a group; padded: outputs up to whole vectors
+} Convolution;
+
+// A product of implicit rows: a work item sums ROWS pixels of 16 channels. `zeros` is a row of the source outside of the
+// image.
+__attribute__((reqd_work_group_size(4, 4, 1)))
+__kernel void convolution(__global const float* x, __global const float* weights, __global const float* zeros,
+                          const Convolution job, CHAIN_ARGUMENTS) {
+  const int tiles = job.padded / 16, group = (int)get_global_id(0) / tiles;
+  const int channel = 16 * ((int)get_global_id(0) - group * tiles), first = ROWS * (int)get_global_id(1);
+  if (group >= job.groups || first >= job.pixels) return;
+  __global const float* image[ROWS];
+  int top[ROWS], left[ROWS];
+  float16 sum[ROWS];
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    const int pixel = min(first + r, job.pixels - 1), row = pixel / job.width, n = row / job.height;
+    left[r] = (pixel - row * job.width) * job.stride_x - job.padding_x;
+    top[r] = (row - n * job.height) * job.stride_y - job.padding_y;
+    image[r] = x + n * job.x_image + group * job.inputs;
+    sum[r] = 0.0f;
+  }
+  weights += group * job.kernel_y * job.kernel_x * job.inputs * job.padded + channel;
+  for (int ky = 0; ky < job.kernel_y; ++ky) {
+    for (int kx = 0; kx < job.kernel_x; ++kx) {
+      __global const float* from[ROWS];
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r) {
+        const int at_y = top[r] + ky * job.dilation_y, at_x = left[r] + kx * job.dilation_x;
+        const bool inside = at_y >= 0 && at_y < job.x_height && at_x >= 0 && at_x < job.x_width;
+        from[r] = inside ? image[r] + at_y * job.x_row + at_x * job.x_pixel : zeros;
+      }
+      for (int c = 0; c < job.inputs; ++c) {
+        const float16 w = vload16(0, weights);
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) sum[r] = mad((float16)(from[r][c]), w, sum[r]);
+        weights += job.padded;
+      }
+    }
+  }
+  __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;
+  const int lanes = min(16, job.outputs - channel), channels = job.groups * job.outputs;
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    if (first + r >= job.pixels) break;
+    const int position = (first + r) * channels + group * job.outputs + channel;
+    finishLanes(&chain, dst, tensors, position, lanes, sum[r]);
+  }
+}
+
+// One channel a group: a work item sums one pixel of 16 channels.
+__attribute__((reqd_work_group_size(4, 16, 1)))
+__kernel void depthwise(__global const float* x, __global const float* weights, __global const float* zeros,
+                        const Convolution job, CHAIN_ARGUMENTS) {
+  const int channel = 16 * (int)get_global_id(0), pixel = (int)get_global_id(1);
+  if (channel >= job.groups || pixel >= job.pixels) return;
+  const int lanes = min(16, job.groups - channel);
+  const int row = pixel / job.width, n = row / job.height;
+  const int left = (pixel - row * job.width) * job.stride_x - job.padding_x;
+  const int top = (row - n * job.height) * job.stride_y - job.padding_y;
+  x += n * job.x_image + channel;
+  weights += channel;
+  float16 sum = 0.0f;
+  for (int ky = 0; ky < job.kernel_y; ++ky) {
+    const int at_y = top + ky * job.dilation_y;
+    for (int kx = 0; kx < job.kernel_x; ++kx, weights += job.padded) {
+      const int at_x = left + kx * job.dilation_x;
+      if (at_y < 0 || at_y >= job.x_height || at_x < 0 || at_x >= job.x_width) continue;
+      __global const float* from = x + at_y * job.x_row + at_x * job.x_pixel;
+      sum = mad(lanes == 16 ? vload16(0, from) : partOf(from, lanes), vload16(0, weights), sum);
+    }
+  }
+  __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;
+  finishLanes(&chain, dst, tensors, pixel * job.groups + channel, lanes, sum);
+}

@@ -1,0 +1,170 @@
+// Convolutions of images on an OpenCL device (convolution.cl): products of implicit rows, or one channel a group, with
+// any chain of post-operations. Constant weights lie on the device in the order in which they are read.
+//
+// Declines: dtype, empty, rank (other than images of two axes), quantized, weights-not-constant, layout, size,
+// post-ops.
+#include <algorithm>
+
+#include "kernels/common/convolution_geometry.h"
+#include "kernels/common/layer_operands.h"
+#include "kernels/xpu/device_op.h"
+#include "kernels/xpu/image_xpu.h"
+
+namespace ipex_studio {
+namespace {
+
+struct ConvolutionJob {
+  std::int32_t pixels = 0, height = 0, width = 0;
+  std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0;
+  std::int32_t kernel[2] = {}, stride[2] = {}, padding[2] = {}, dilation[2] = {};
+  std::int32_t groups = 1, inputs = 0, outputs = 0, padded = 0;
+
+  bool isDepthwise() const { return groups > 1 && inputs == 1 && outputs == 1; }
+};
+
+class ConvolutionOp final : public ChainOp {
+ public:
+  ConvolutionOp(OpenClDevice& device, const ConvolutionJob& job, WeightCache::Packed weights, std::int64_t zeros)
+      : ChainOp(device, "convolution", job.isDepthwise() ? "depthwise" : "convolution",
+                job.isDepthwise() ? WorkSize{4, 16, 1} : WorkSize{4, 4, 1}),
+        convolution_(job),
+        weights_(std::move(weights)),
+        zeros_(static_cast<const float*>(weights_->data()) + zeros) {
+    constexpr std::int64_t kRows = 6;
+    if (job.isDepthwise()) {
+      setItems(job.padded / kLanes, job.pixels);
+    } else {
+      setItems(job.groups * (job.padded / kLanes), (job.pixels + kRows - 1) / kRows);
+    }
+  }
+
+ protected:
+  void setOwn(OpenClKernel& kernel, const void* const* src) const override {
+    kernel.pointer(src[kSrc]);
+    kernel.pointer(weights_->data());
+    kernel.pointer(zeros_);
+    kernel.value(convolution_);
+  }
+
+ private:
+  ConvolutionJob convolution_;
+  WeightCache::Packed weights_;
+  const float* zeros_;
+};
+
+ConvolutionJob describeJob(const PrepareArgs& args, const TensorDesc& x) {
+  const ConvolutionGeometry geometry = convolutionGeometry(args.spec, 2);
+  const Dims &w = args.src[kWeights].dims, &y = args.dst[0].dims;
+  ConvolutionJob job;
+  job.height = narrowed(y[2]);
+  job.width = narrowed(y[3]);
+  job.pixels = narrowed(y[0] * y[2] * y[3]);
+  job.x_height = narrowed(x.dims[2]);
+  job.x_width = narrowed(x.dims[3]);
+  job.x_image = narrowed(x.strides[0]);
+  job.x_row = narrowed(x.strides[2]);
+  job.x_pixel = narrowed(x.strides[3]);
+  for (std::size_t s = 0; s < 2; ++s) {
+    job.kernel[s] = narrowed(w[static_cast<int>(s) + 2]);
+    job.stride[s] = narrowed(geometry.stride[s]);
+    job.padding[s] = narrowed(geometry.padding_begin[s]);
+    job.dilation[s] = narrowed(geometry.dilation[s] + 1);
+  }
+  job.groups = narrowed(args.spec.intOr("groups", 1));
+  job.inputs = narrowed(w[1]);
+  job.outputs = narrowed(w[0] / job.groups);
+  job.padded = narrowed(wholeLanes(job.isDepthwise() ? job.groups : job.outputs));
+  return job;
+}
+
+// w[O,C/g,y,x] as [g][y][x][C/g][O/g up to whole vectors], or [y][x][g up to whole vectors] of one channel a group.
+void packConvolution(const ConvolutionJob& job, const float* from, float* to) {
+  const bool depthwise = job.isDepthwise();
+  const std::int64_t places = std::int64_t{job.kernel[0]} * job.kernel[1], inputs = job.inputs;
+  for (std::int64_t g = 0; g < job.groups; ++g) {
+    for (std::int64_t o = 0; o < job.outputs; ++o) {
+      for (std::int64_t c = 0; c < inputs; ++c) {
+        for (std::int64_t place = 0; place < places; ++place) {
+          const std::int64_t at =
+              depthwise ? place * job.padded + g : ((g * places + place) * inputs + c) * job.padded + o;
+          to[at] = from[((g * job.outputs + o) * inputs + c) * places + place];
+        }
+      }
+    }
+  }
+}
+
+class ConvolutionXpu final : public Kernel {
+ public:
+  const char* name() const override { return "convolution_xpu"; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    if (!allF32(args)) return Verdict::no("dtype");
+    if (args.dst[0].dims.rank != 4) return Verdict::no("rank");
+    if (args.spec.has("src_zero")) return Verdict::no("quantized");
+    if (args.src[kSrc].dims.count() == 0) return Verdict::no("empty");
+    if (args.constant[kWeights] == nullptr) return Verdict::no("weights-not-constant");
+    return args.src[kWeights].isContiguous() ? Verdict::yes() : Verdict::no("layout");
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& given, std::string* reason) const override {
+    PrepareArgs args = given;
+    args.src[kSrc] = channelsSideBySide(args.src[kSrc]);
+    for (std::size_t s = kBias; s < args.src.size(); ++s) {
+      if (args.src[s].block > 0) args.src[s] = contiguousDesc(DType::kF32, args.src[s].dims);
+    }
+    const TensorDesc dst = channelsLastDesc(DType::kF32, args.dst[0].dims);
+    ChainJob chain_job;
+    if (!describeChain(args, dst, &chain_job, reason)) return nullptr;
+    const ConvolutionJob job = describeJob(args, args.src[kSrc]);
+    const std::int64_t places = std::int64_t{job.kernel[0]} * job.kernel[1];
+    const std::int64_t floats = (job.isDepthwise() ? 1 : job.groups) * places * job.inputs * job.padded;
+    if (!fitsDevice(args.src[kSrc]) || !fitsDevice(args.src[kWeights]) || floats > (std::int64_t{1} << 30)) {
+      *reason = "size";
+      return nullptr;
+    }
+    auto op = std::make_unique<ConvolutionOp>(openClDevice(args), job, weightsOnDevice(args, job, floats), floats);
+    op->job = std::move(chain_job);
+    op->src = args.src;
+    op->dst = {dst};
+    op->packed.assign(args.src.size(), false);
+    op->packed[kWeights] = true;
+    op->flops = 2 * args.dst[0].dims.count() * job.inputs * places;
+    return op;
+  }
+
+ private:
+  static bool describeChain(const PrepareArgs& args, const TensorDesc& dst, ChainJob* job, std::string* reason) {
+    ChainBuilder chain(dst);
+    if (!args.src[kBias].absent()) {
+      TensorDesc bias = args.src[kBias];
+      const TensorDesc per_channel = contiguousDesc(DType::kF32, Dims{bias.dims[0], 1, 1});
+      const std::int64_t step = bias.strides[0];
+      bias.dims = per_channel.dims;
+      bias.strides = per_channel.strides;
+      bias.strides[0] = step;
+      chain.apply(binaryPostOp(PostOpKind::kAdd, 0), chain.walk(kBias, bias));
+    }
+    chain.applyPostOps(args, kFirstPostOperand);
+    return chain.finish(job, reason);
+  }
+
+  // Behind the weights come zeros, as many as a row of inputs has.
+  static WeightCache::Packed weightsOnDevice(const PrepareArgs& args, const ConvolutionJob& job, std::int64_t floats) {
+    const std::size_t bytes = static_cast<std::size_t>(floats + job.inputs) * sizeof(float);
+    const auto* from = static_cast<const float*>(args.constant[kWeights]);
+    const std::string form = "convolution_xpu groups " + std::to_string(job.groups);
+    const WeightCache::Packed host = args.weights->getOrPack(from, form, bytes, [&](void* packed) {
+      auto* to = static_cast<float*>(packed);
+      std::fill(to, to + floats + job.inputs, 0.0f);
+      packConvolution(job, from, to);
+    });
+    return args.weights->copyTo(*args.target.device, host->data(), bytes);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeConvolutionXpu() { return std::make_unique<ConvolutionXpu>(); }
+
+}  // namespace ipex_studio

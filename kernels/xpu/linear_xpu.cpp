@@ -1,0 +1,87 @@
+// y = x·wᵀ + b on an OpenCL device (product.cl), with any chain of post-operations. Constant weights lie on the device
+// as rows of inputs, whose columns fill whole vectors.
+//
+// Declines: dtype, empty, quantized, weights-not-constant, layout, post-ops (a long chain, many operands).
+#include <algorithm>
+
+#include "kernels/common/layer_operands.h"
+#include "kernels/common/matrix_rows.h"
+#include "kernels/xpu/product_job.h"
+
+namespace ipex_studio {
+namespace {
+
+// w[N,K] as [K][N up to whole vectors].
+WeightCache::Packed packWeights(const PrepareArgs& args, std::int64_t columns, std::int64_t depth,
+                                std::int64_t padded) {
+  const auto* from = static_cast<const float*>(args.constant[kWeights]);
+  const std::size_t bytes = static_cast<std::size_t>(depth * padded) * sizeof(float);
+  const WeightCache::Packed host = args.weights->getOrPack(from, "linear_xpu", bytes, [&](void* packed) {
+    auto* to = static_cast<float*>(packed);
+    std::fill(to, to + depth * padded, 0.0f);
+    for (std::int64_t n = 0; n < columns; ++n)
+      for (std::int64_t k = 0; k < depth; ++k) to[k * padded + n] = from[n * depth + k];
+  });
+  return args.weights->copyTo(*args.target.device, host->data(), bytes);
+}
+
+class LinearXpu final : public Kernel {
+ public:
+  const char* name() const override { return "linear_xpu"; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    if (!allF32(args)) return Verdict::no("dtype");
+    for (const char* attribute : {"group", "dynamic", "src_zero"}) {
+      if (args.spec.has(attribute)) return Verdict::no("quantized");
+    }
+    if (args.src[kSrc].dims.count() == 0) return Verdict::no("empty");
+    if (args.constant[kWeights] == nullptr) return Verdict::no("weights-not-constant");
+    return args.src[kWeights].isContiguous() ? Verdict::yes() : Verdict::no("layout");
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& given, std::string* reason) const override {
+    PrepareArgs args = given;
+    bool as_given = false;
+    const TensorDesc matrix = asMatrix(args.src[kSrc], &as_given);
+    if (!as_given) args.src[kSrc] = contiguousDesc(DType::kF32, args.src[kSrc].dims);
+    for (std::size_t s = kBias; s < args.src.size(); ++s) {
+      if (args.src[s].block > 0) args.src[s] = contiguousDesc(DType::kF32, args.src[s].dims);
+    }
+    auto op = std::make_unique<ProductOp>(openClDevice(args));
+    op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
+    ChainBuilder chain(op->dst[0]);
+    if (!args.src[kBias].absent()) chain.apply(binaryPostOp(PostOpKind::kAdd, 0), chain.walk(kBias, args.src[kBias]));
+    chain.applyPostOps(args, kFirstPostOperand);
+    if (!chain.finish(&op->job, reason)) return nullptr;
+    if (!fitsDevice(args.src[kSrc]) || !fitsDevice(args.src[kWeights])) {
+      *reason = "size";
+      return nullptr;
+    }
+    describe(args, matrix, op.get());
+    return op;
+  }
+
+ private:
+  static void describe(const PrepareArgs& args, const TensorDesc& matrix, ProductOp* op) {
+    const Dims& weights = args.src[kWeights].dims;
+    const std::int64_t columns = weights[0], depth = weights[1];
+    const std::int64_t padded = (columns + ProductJob::kColumns - 1) / ProductJob::kColumns * ProductJob::kColumns;
+    op->src = args.src;
+    op->packed.assign(args.src.size(), false);
+    op->packed[kWeights] = true;
+    op->weights = packWeights(args, columns, depth, padded);
+    op->product.rows = static_cast<std::int32_t>(matrix.dims[0]);
+    op->product.columns = static_cast<std::int32_t>(columns);
+    op->product.depth = static_cast<std::int32_t>(depth);
+    op->product.padded = static_cast<std::int32_t>(padded);
+    op->product.a_row = static_cast<std::int32_t>(matrix.strides[0]);
+    op->product.b_depth = static_cast<std::int32_t>(padded);
+    op->setSize();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeLinearXpu() { return std::make_unique<LinearXpu>(); }
+
+}  // namespace ipex_studio

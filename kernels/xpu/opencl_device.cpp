@@ -1,0 +1,176 @@
+// Opens a device, makes its programs ready, and moves its data.
+#include "kernels/xpu/opencl_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+
+namespace ipex_studio {
+namespace {
+
+constexpr char kBuildOptions[] = "-cl-std=CL1.2 -w";
+constexpr unsigned kAlignment = 64;
+constexpr std::size_t kLongestLog = 300;
+
+// Expected costs of copies, until they are measured: those of a processor, whose memory is the host's, and of a card.
+constexpr double kLatencyNs = 20000, kNearBytesPerNs = 8, kFarBytesPerNs = 6;
+
+[[noreturn]] void failed(const std::string& device, const char* what, cl_int code) {
+  throw Error(ExitCode::kFailure,
+              fmt::format("The device {} failed to {} ({}); use --device cpu.", device, what, openClErrorText(code)));
+}
+
+}  // namespace
+
+std::unique_ptr<OpenClDevice> OpenClDevice::open(const std::string& asked, ProgramCache cache, MayCompile may_compile) {
+  std::string why;
+  const OpenClApi* const api = openClApi(&why);
+  if (api == nullptr) throw Error(ExitCode::kUnsupported, why);
+  std::vector<std::string> faults;
+  std::vector<FoundDevice> devices = findOpenClDevices([](const std::string&) {}, &faults);
+  const auto found = std::find_if(devices.begin(), devices.end(), [&](const FoundDevice& device) {
+    const auto& names = device.record.asked_by;
+    return std::find(names.begin(), names.end(), numberedDevice(asked)) != names.end();
+  });
+  if (found == devices.end())
+    throw Error(ExitCode::kUnsupported,
+                faults.empty()
+                    ? fmt::format("There is no device {}; ipex-studio devices lists those that are there.", asked)
+                    : faults[0]);
+  if (!found->record.lacks.empty())
+    throw Error(ExitCode::kUnsupported,
+                fmt::format("{} cannot run plans: {}.", found->record.name, found->record.lacks));
+  const auto index = static_cast<int>(found - devices.begin());
+  return std::unique_ptr<OpenClDevice>(new OpenClDevice(*api, std::move(*found), index, std::move(cache), may_compile));
+}
+
+OpenClDevice::OpenClDevice(const OpenClApi& api, FoundDevice found, int index, ProgramCache cache,
+                           MayCompile may_compile)
+    : api_(api), found_(std::move(found)), cache_(std::move(cache)), may_compile_(may_compile) {
+  properties_.id = {DeviceKind::kXpu, index};
+  properties_.name = found_.record.name;
+  properties_.memory_bytes = static_cast<std::size_t>(found_.record.memory_bytes);
+  properties_.copy_latency_ns = kLatencyNs;
+  properties_.copy_bytes_per_ns = found_.record.type == "cpu" ? kNearBytesPerNs : kFarBytesPerNs;
+  const cl_context_properties wanted[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(found_.platform),
+                                          0};
+  cl_int code = CL_SUCCESS;
+  context_ = api_.clCreateContext(wanted, 1, &found_.device, nullptr, nullptr, &code);
+  if (context_ == nullptr) failed(properties_.name, "start", code);
+}
+
+OpenClDevice::~OpenClDevice() {
+  for (const auto& [key, program] : programs_) api_.clReleaseProgram(program);
+  api_.clReleaseContext(context_);
+}
+
+void* OpenClDevice::allocate(std::size_t bytes) {
+  void* const data = api_.clSVMAlloc(context_, CL_MEM_READ_WRITE, bytes, kAlignment);
+  if (data == nullptr) throw std::bad_alloc();
+  return data;
+}
+
+void OpenClDevice::free(void* data, std::size_t) noexcept { api_.clSVMFree(context_, data); }
+
+std::unique_ptr<DeviceQueue> OpenClDevice::newQueue() {
+  cl_int code = CL_SUCCESS;
+  const cl_queue_properties in_order[] = {0};
+  cl_command_queue queue = api_.clCreateCommandQueueWithProperties(context_, found_.device, in_order, &code);
+  if (queue == nullptr) failed(properties_.name, "make a queue", code);
+  return std::make_unique<OpenClQueue>(*this, queue);
+}
+
+std::int64_t OpenClDevice::nowNs() const { return ipex_studio::nowNs(); }
+
+std::string OpenClDevice::keyOf(const DeviceProgram& program) const {
+  const DeviceRecord& device = found_.record;
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", device.platform, device.vendor, device.name, device.version,
+                     device.driver, kBuildOptions, program.text);
+}
+
+cl_program OpenClDevice::program(const DeviceProgram& program) {
+  const std::string key = keyOf(program);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  cl_program& ready = programs_[key];
+  if (ready != nullptr) return ready;
+  if (const auto binary = cache_.read(key)) ready = load(*binary);
+  if (ready == nullptr && may_compile_ == MayCompile::kYes) {
+    ready = compile(program);
+    cache_.write(key, binaryOf(ready));
+  }
+  if (ready == nullptr)
+    throw Error(ExitCode::kFailure, fmt::format("The program {} for {} is not among the compiled ones in {}.",
+                                                program.name, properties_.name, cache_.folder()));
+  return ready;
+}
+
+// Null where the driver does not take it, as after an update that kept the driver's name.
+cl_program OpenClDevice::load(const std::string& binary) const {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
+  const std::size_t size = binary.size();
+  cl_int code = CL_SUCCESS, status = CL_SUCCESS;
+  cl_program program = api_.clCreateProgramWithBinary(context_, 1, &found_.device, &size, &bytes, &status, &code);
+  if (program == nullptr) return nullptr;
+  if (status == CL_SUCCESS && api_.clBuildProgram(program, 1, &found_.device, "", nullptr, nullptr) == CL_SUCCESS)
+    return program;
+  api_.clReleaseProgram(program);
+  return nullptr;
+}
+
+cl_program OpenClDevice::compile(const DeviceProgram& program) {
+  const char* text = program.text.c_str();
+  cl_int code = CL_SUCCESS;
+  cl_program made = api_.clCreateProgramWithSource(context_, 1, &text, nullptr, &code);
+  if (made == nullptr) failed(properties_.name, "take a program", code);
+  code = api_.clBuildProgram(made, 1, &found_.device, kBuildOptions, nullptr, nullptr);
+  if (code != CL_SUCCESS) compileFailed(program, made, code);
+  ++compiled_;
+  return made;
+}
+
+void OpenClDevice::compileFailed(const DeviceProgram& program, cl_program failed, cl_int code) const {
+  std::size_t bytes = 0;
+  api_.clGetProgramBuildInfo(failed, found_.device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes);
+  std::string log(bytes, '\0');
+  api_.clGetProgramBuildInfo(failed, found_.device, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr);
+  api_.clReleaseProgram(failed);
+  const std::size_t error = log.find("error:");
+  if (error != std::string::npos) log.erase(0, error);
+  log.resize(std::min({log.size(), kLongestLog, log.find('\n'), log.find('\0')}));
+  throw Error(ExitCode::kFailure,
+              fmt::format("The driver of {} cannot compile {} ({}{}{}); use --device cpu.", properties_.name,
+                          program.name, openClErrorText(code), log.empty() ? "" : ": ", log));
+}
+
+// Empty where the driver gives none.
+std::string OpenClDevice::binaryOf(cl_program program) const {
+  std::size_t bytes = 0;
+  if (api_.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) return "";
+  std::string binary(bytes, '\0');
+  char* data = binary.data();
+  return api_.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) == CL_SUCCESS ? binary : "";
+}
+
+OpenClQueue::~OpenClQueue() {
+  device_.api().clFinish(queue_);
+  device_.api().clReleaseCommandQueue(queue_);
+}
+
+void OpenClQueue::copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  const cl_int code = device_.api().clEnqueueSVMMemcpy(queue_, CL_TRUE, to, from, bytes, 0, nullptr, nullptr);
+  if (code != CL_SUCCESS) failed(device_.properties().name, "copy", code);
+}
+
+void OpenClQueue::finish() {
+  const cl_int code = device_.api().clFinish(queue_);
+  if (code != CL_SUCCESS) failed(device_.properties().name, "finish its work", code);
+}
+
+}  // namespace ipex_studio

@@ -1,0 +1,81 @@
+// An OpenCL device as plans use it (core/runtime/device.h): its memory is shared virtual memory, which the host touches
+// by copies alone, so that coarse-grained sharing is enough; its queue works in order.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "core/runtime/device.h"
+#include "kernels/xpu/opencl_devices.h"
+#include "kernels/xpu/program_cache.h"
+
+namespace ipex_studio {
+
+// A program in OpenCL C. The text is the project's own, never made from a model.
+struct DeviceProgram {
+  std::string name;  // for messages
+  std::string text;
+};
+
+// Whether programs that the cache has not may be compiled in this process: drivers start compilers and linkers.
+enum class MayCompile { kNo, kYes };
+
+class OpenClDevice final : public Device {
+ public:
+  // Opens the device of this value of --device. Throws Error(kUnsupported) where it is not there or lacks what plans
+  // need, Error(kFailure) where its driver fails.
+  static std::unique_ptr<OpenClDevice> open(const std::string& asked, ProgramCache cache, MayCompile may_compile);
+  ~OpenClDevice() override;
+
+  const DeviceProperties& properties() const override { return properties_; }
+  void* allocate(std::size_t bytes) override;
+  void free(void* data, std::size_t bytes) noexcept override;
+  std::unique_ptr<DeviceQueue> newQueue() override;
+  std::int64_t nowNs() const override;
+
+  // The program made ready: in this process before, from the cache, or compiled, if that is allowed, and cached. Throws
+  // Error(kFailure) with the driver's first words where that fails. Thread-safe.
+  cl_program program(const DeviceProgram& program);
+  // How many programs were compiled, and not found.
+  int compiled() const { return compiled_; }
+
+  const OpenClApi& api() const { return api_; }
+
+ private:
+  OpenClDevice(const OpenClApi& api, FoundDevice found, int index, ProgramCache cache, MayCompile may_compile);
+  std::string keyOf(const DeviceProgram& program) const;
+  cl_program load(const std::string& binary) const;
+  cl_program compile(const DeviceProgram& program);
+  std::string binaryOf(cl_program program) const;
+  [[noreturn]] void compileFailed(const DeviceProgram& program, cl_program failed, cl_int code) const;
+
+  const OpenClApi& api_;
+  FoundDevice found_;
+  ProgramCache cache_;
+  MayCompile may_compile_;
+  DeviceProperties properties_;
+  cl_context context_ = nullptr;
+  std::mutex mutex_;
+  std::map<std::string, cl_program> programs_;  // by key
+  std::atomic<int> compiled_{0};
+};
+
+// The queue of one instance. Work for it is submitted by OpenClKernel.
+class OpenClQueue final : public DeviceQueue {
+ public:
+  OpenClQueue(const OpenClDevice& device, cl_command_queue queue) : device_(device), queue_(queue) {}
+  ~OpenClQueue() override;  // waits, since memory that the work uses may be freed next
+
+  void copy(void* to, const void* from, std::size_t bytes) override;
+  void finish() override;
+  cl_command_queue get() const { return queue_; }
+
+ private:
+  const OpenClDevice& device_;
+  cl_command_queue queue_;
+};
+
+}  // namespace ipex_studio

@@ -1,0 +1,97 @@
+// Pools of images on an OpenCL device (pool.cl), with windows of fixed and of adaptive size.
+//
+// Declines: dtype, empty, rank (other than images of two axes), size, post-ops.
+#include "kernels/common/convolution_geometry.h"
+#include "kernels/xpu/device_op.h"
+#include "kernels/xpu/image_xpu.h"
+
+namespace ipex_studio {
+namespace {
+
+struct PoolJob {
+  std::int32_t pixels = 0, height = 0, width = 0, channels = 0;
+  std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0;
+  std::int32_t kernel[2] = {1, 1}, stride[2] = {1, 1}, padding[2] = {}, dilation[2] = {1, 1}, end[2] = {};
+  std::int32_t is_max = 0, counts_padding = 0, adaptive = 0;
+};
+
+class PoolOp final : public ChainOp {
+ public:
+  PoolOp(OpenClDevice& device, const PoolJob& job) : ChainOp(device, "pool", "pool", {4, 16, 1}), pool_(job) {
+    setItems(wholeLanes(job.channels) / kLanes, job.pixels);
+  }
+
+ protected:
+  void setOwn(OpenClKernel& kernel, const void* const* src) const override {
+    kernel.pointer(src[0]);
+    kernel.value(pool_);
+  }
+
+ private:
+  PoolJob pool_;
+};
+
+PoolJob describePool(const OpSpec& spec, const TensorDesc& x, const Dims& y) {
+  PoolJob job;
+  job.height = narrowed(y[2]);
+  job.width = narrowed(y[3]);
+  job.channels = narrowed(y[1]);
+  job.pixels = narrowed(y[0] * y[2] * y[3]);
+  job.x_height = narrowed(x.dims[2]);
+  job.x_width = narrowed(x.dims[3]);
+  job.x_image = narrowed(x.strides[0]);
+  job.x_row = narrowed(x.strides[2]);
+  job.x_pixel = narrowed(x.strides[3]);
+  job.adaptive = spec.kind == OpKind::kAdaptivePool ? 1 : 0;
+  const std::string mode = spec.stringOr("mode", job.adaptive != 0 ? "avg" : "max");
+  job.is_max = mode == "max" ? 1 : 0;
+  job.counts_padding = mode == "avg" ? 1 : 0;
+  if (job.adaptive != 0) return job;
+  const ConvolutionGeometry geometry = convolutionGeometry(spec, 2);
+  const Ints kernel = spatialInts(spec, "kernel", 2, 1);
+  for (std::size_t s = 0; s < 2; ++s) {
+    job.kernel[s] = narrowed(kernel[s]);
+    job.stride[s] = narrowed(geometry.stride[s]);
+    job.padding[s] = narrowed(geometry.padding_begin[s]);
+    job.dilation[s] = narrowed(geometry.dilation[s] + 1);
+    job.end[s] = narrowed(x.dims[static_cast<int>(s) + 2] + geometry.padding_end[s]);
+  }
+  return job;
+}
+
+class PoolXpu final : public Kernel {
+ public:
+  const char* name() const override { return "pool_xpu"; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    if (!allF32(args)) return Verdict::no("dtype");
+    if (args.dst[0].dims.rank != 4 || args.src[0].dims.rank != 4) return Verdict::no("rank");
+    return args.src[0].dims.count() == 0 ? Verdict::no("empty") : Verdict::yes();
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& given, std::string* reason) const override {
+    PrepareArgs args = given;
+    args.src[0] = channelsSideBySide(args.src[0]);
+    const TensorDesc dst = channelsLastDesc(DType::kF32, args.dst[0].dims);
+    ChainBuilder chain(dst);
+    chain.applyPostOps(args, 1);
+    ChainJob chain_job;
+    if (!chain.finish(&chain_job, reason)) return nullptr;
+    if (!fitsDevice(args.src[0])) {
+      *reason = "size";
+      return nullptr;
+    }
+    auto op = std::make_unique<PoolOp>(openClDevice(args), describePool(args.spec, args.src[0], dst.dims));
+    op->job = std::move(chain_job);
+    op->src = args.src;
+    op->dst = {dst};
+    op->packed.assign(args.src.size(), false);
+    return op;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makePoolXpu() { return std::make_unique<PoolXpu>(); }
+
+}  // namespace ipex_studio

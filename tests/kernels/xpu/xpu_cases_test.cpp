@@ -1,0 +1,83 @@
+// Every case of the table of all kernels on every kernel of the device, against the reference.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "kernels/kernel_list.h"
+#include "tests/kernels/harness.h"
+#include "tests/kernels/xpu/on_device.h"
+#include "tests/kernels/xpu/opencl_machine.h"
+
+namespace ipex_studio::kernel_test {
+namespace {
+
+using testing::OnDevice;
+
+constexpr Layout kLayouts[] = {Layout::kPlain, Layout::kChannelsLast, Layout::kGaps};
+
+class XpuCases : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    static const testing::TemporaryFolder programs;
+    device_ = testing::openTestDevice(programs.path());
+    list_ = makeKernelList();
+  }
+  void SetUp() override { IPEX_NEEDS_OPENCL(device_); }
+  static void TearDownTestSuite() {
+    list_.reset();
+    device_.reset();
+  }
+
+  // True if the kernel took the case.
+  static bool check(const Kernel& kernel, const Case& test, const Problem& problem, const Conditions& conditions) {
+    SCOPED_TRACE(std::string(kernel.name()) + " " + test.spec + " " + layoutText(conditions.layout) + " alias " +
+                 std::to_string(conditions.alias_src));
+    const Outcome outcome = runCase(OnDevice(kernel, *device_), test, problem, conditions);
+    EXPECT_EQ(outcome.problem, "");
+    if (outcome.declined) return false;
+    EXPECT_LE(outcome.error, std::max(test.tolerance, 4e-6));
+    return true;
+  }
+
+  static void checkAll(const std::vector<Case>& cases) {
+    for (const Case& test : cases) {
+      const OpSpec spec = parseOpSpec(test.spec);
+      const auto& candidates = list_->candidates(spec.kind, DeviceKind::kXpu);
+      if (candidates.empty()) continue;
+      const Problem problem = makeProblem(test);
+      for (const Kernel* kernel : candidates) {
+        for (const Layout layout : kLayouts) {
+          taken_[kernel->name()] += check(*kernel, test, problem, {layout, 1, "avx2", -1});
+          for (std::size_t s = 0; s < test.src.size(); ++s) {
+            if (test.src[s].dies) check(*kernel, test, problem, {layout, 1, "avx2", static_cast<int>(s)});
+          }
+        }
+      }
+    }
+  }
+
+  static std::unique_ptr<OpenClDevice> device_;
+  static std::unique_ptr<KernelList> list_;
+  static std::map<std::string, int> taken_;
+};
+std::unique_ptr<OpenClDevice> XpuCases::device_;
+std::unique_ptr<KernelList> XpuCases::list_;
+std::map<std::string, int> XpuCases::taken_;
+
+#define IPEX_TEST(name, cases) \
+  TEST_F(XpuCases, name) { checkAll(cases()); }
+IPEX_CASE_LISTS(IPEX_TEST)
+#undef IPEX_TEST
+
+// Last of the suite: a kernel that declines everything would pass everything.
+TEST_F(XpuCases, ZEveryKernelTookCases) {
+  for (int kind = 0; kind < kOpKindCount; ++kind) {
+    for (const Kernel* kernel : list_->candidates(static_cast<OpKind>(kind), DeviceKind::kXpu)) {
+      std::printf("%s took %d\n", kernel->name(), taken_[kernel->name()]);
+      EXPECT_GE(taken_[kernel->name()], 5) << kernel->name();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ipex_studio::kernel_test

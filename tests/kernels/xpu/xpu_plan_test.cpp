@@ -1,0 +1,104 @@
+// Plans of random operations over the host and an OpenCL device: the numbers are those of the host alone.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/plan/device_copy.h"
+#include "core/plan/plan.h"
+#include "kernels/kernel_list.h"
+#include "tests/core/plan/plan_interpreter.h"
+#include "tests/core/plan/random_plan.h"
+#include "tests/kernels/xpu/opencl_machine.h"
+#include "tests/resident_memory.h"
+
+namespace ipex_studio {
+namespace {
+
+using testing::RandomPlan;
+
+std::vector<std::vector<float>> runOnce(Plan::Instance& instance, const Plan& plan,
+                                        const std::vector<testing::Tensor>& inputs) {
+  std::vector<const void*> from;
+  for (const testing::Tensor& input : inputs) from.push_back(input.data());
+  std::vector<std::vector<float>> results;
+  std::vector<void*> to;
+  for (const TensorDesc& desc : plan.outputs())
+    results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
+  for (auto& result : results) to.push_back(result.data());
+  instance.run(from.data(), to.data());
+  return results;
+}
+
+TEST(XpuPlan, RandomPlansGiveTheNumbersOfTheHost) {
+  const testing::TemporaryFolder programs;
+  const auto device = testing::openTestDevice(programs.path());
+  IPEX_NEEDS_OPENCL(device);
+  const auto kernels = makeKernelList();
+  const int count = 500 * testing::campaignFactor();
+  std::size_t on_device = 0, copies = 0, steps = 0;
+  for (int seed = 0; seed < count && !::testing::Test::HasFailure(); ++seed) {
+    const RandomPlan random = testing::makeRandomPlan(static_cast<std::uint64_t>(seed), 3 + seed % 14);
+    PlanRequest request = testing::requestFor(random, random.inputs, false, 1);
+    request.target.device = device.get();
+    WeightCache weights;
+    const auto plan = Plan::compile(random.spec, request, *kernels, weights);
+    for (const StepRecord& step : plan->steps()) {
+      ++steps;
+      on_device += step.kernel.find("_xpu") != std::string::npos;
+      copies += step.kernel == kDeviceCopyName;
+    }
+    Plan::Instance instance(*plan);
+    for (const int run : {0, 1}) {
+      const auto inputs =
+          run == 1 ? testing::otherInputs(random, static_cast<std::uint64_t>(seed) + 2, 0) : random.inputs;
+      const auto expected = testing::interpret(random.spec, inputs, random.ints, random.constants, *kernels);
+      const auto results = runOnce(instance, *plan, inputs);
+      const std::string problem = testing::difference(results, *expected);
+      const bool right = problem.empty() || testing::withinRounding(random, inputs, *kernels, results, *expected);
+      ASSERT_TRUE(right) << problem << ", seed " << seed << ", run " << run << "\n" << planSpecToText(random.spec);
+    }
+  }
+  std::printf("%zu of %zu steps on the device, %zu copies\n", on_device, steps, copies);
+  EXPECT_GT(on_device, 500u);
+  EXPECT_GT(copies, 300u);
+}
+
+// A product, a softmax and a chain over `rows` rows of 64.
+RandomPlan planOfRows(std::int64_t rows) {
+  RandomPlan plan;
+  plan.spec = planSpecFromText(
+      R"spec({"plan":1,"inputs":[["f32",2]],"constants":[{"dtype":"f32","sizes":[64,64]}],"nodes":[)spec"
+      R"spec({"op":"linear{}|relu","src":[0,1,-1],"dst":[2],"name":"a","origins":[]},)spec"
+      R"spec({"op":"softmax{axis=1}","src":[2,-1],"dst":[3],"name":"b","origins":[]},)spec"
+      R"spec({"op":"pointwise{}|add(0)","src":[3,2],"dst":[4],"name":"c","origins":[]}],"outputs":[4]})spec");
+  plan.ints = {0};
+  const auto floats = static_cast<std::size_t>(64 * rows);
+  plan.inputs.push_back({contiguousDesc(DType::kF32, Dims{rows, 64}), std::vector<float>(floats, 0.5f), {}});
+  plan.constants.push_back({contiguousDesc(DType::kF32, Dims{64, 64}), std::vector<float>(4096, 0.01f), {}});
+  return plan;
+}
+
+TEST(XpuPlan, MemoryStaysFlat) {
+  const testing::TemporaryFolder programs;
+  const auto device = testing::openTestDevice(programs.path());
+  IPEX_NEEDS_OPENCL(device);
+  const auto kernels = makeKernelList();
+  std::size_t before = 0;
+  for (int size = 0; size < 300; ++size) {
+    const RandomPlan random = planOfRows(1 + 37 * size % 500);
+    PlanRequest request = testing::requestFor(random, random.inputs, false, 1);
+    request.target.device = device.get();
+    WeightCache weights;
+    const auto plan = Plan::compile(random.spec, request, *kernels, weights);
+    Plan::Instance instance(*plan);
+    for (int run = 0; run < 10; ++run) runOnce(instance, *plan, random.inputs);
+    if (size == 100) before = residentBytes();
+  }
+  const std::size_t after = residentBytes();
+  std::printf("resident %.1f to %.1f MB over 200 sizes and 2,000 runs\n", 1e-6 * static_cast<double>(before),
+              1e-6 * static_cast<double>(after));
+  EXPECT_LT(after, before + (std::size_t{8} << 20));
+}
+
+}  // namespace
+}  // namespace ipex_studio

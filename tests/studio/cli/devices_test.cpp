@@ -1,0 +1,284 @@
+// The command devices and --device, with and without OpenCL: drivers fail in every way, the program in none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "studio/job/devices.h"
+#include "tests/studio/cli/program.h"
+
+namespace ipex_studio {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::modelFile;
+using testing::Outcome;
+using testing::Sandpit;
+using ::testing::StartsWith;
+
+namespace fs = std::filesystem;
+
+constexpr char kPoclFile[] = "/etc/OpenCL/vendors/pocl.icd";
+
+// Sets a variable of the environment until the end of the scope.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Variable() {
+    if (before_.empty()) {
+      ::unsetenv(name_);
+    } else {
+      ::setenv(name_, before_.c_str(), 1);
+    }
+  }
+
+ private:
+  const char* name_;
+  std::string before_;
+};
+
+bool hasLoader() { return std::system("/sbin/ldconfig -p | grep -q 'libOpenCL.so.1 '") == 0; }
+
+// A machine whose only drivers are those of `drivers`: "made-up" with its behaviour, "pocl", or none.
+class Machine {
+ public:
+  explicit Machine(const std::string& behaviour = "", bool pocl = false)
+      : vendors_("OCL_ICD_VENDORS", folder(behaviour, pocl)), behaviour_("IPEX_MADE_UP_DRIVER", behaviour) {}
+
+  const Sandpit& pit() const { return pit_; }
+
+ private:
+  std::string folder(const std::string& behaviour, bool pocl) const {
+    fs::create_directory(pit_.path("vendors"));
+    if (!behaviour.empty()) std::ofstream(pit_.path("vendors/a.icd")) << IPEX_BINARY_DIR "/libmade_up_driver.so\n";
+    if (pocl) fs::copy_file(kPoclFile, pit_.path("vendors/pocl.icd"));
+    return pit_.path("vendors");
+  }
+
+  Sandpit pit_;
+  Variable vendors_, behaviour_;
+};
+
+std::string faultOf(const DeviceList& list) {
+  EXPECT_EQ(list.faults.size(), 1u);
+  EXPECT_EQ(list.devices.size(), 1u) << "the processor is always there";
+  EXPECT_EQ(list.devices.front().asked_by, std::vector<std::string>{"cpu"});
+  return list.faults.empty() ? "" : list.faults.front();
+}
+
+// Everything that needs a loader, but no driver of the machine.
+class Devices : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!hasLoader()) GTEST_SKIP() << "no OpenCL loader here; samples/setup.sh --tests installs one";
+  }
+};
+
+TEST_F(Devices, WithoutADriver) {
+  const Machine machine;
+  const Outcome list = machine.pit().run({"devices"});
+  EXPECT_EQ(list.code, 0);
+  EXPECT_THAT(list.out, HasSubstr("\nNo OpenCL driver is installed; install one by samples/setup.sh --xpu.\n"));
+  EXPECT_EQ(list.err, "");
+  const Outcome asked = machine.pit().run({"bench", modelFile("small.pt"), "--device", "xpu"});
+  EXPECT_EQ(asked.code, 5);
+  EXPECT_EQ(
+      asked.err,
+      "ipex-studio: --device xpu: no such Intel GPU with an OpenCL driver is here (no OpenCL driver is installed; "
+      "install one by samples/setup.sh --xpu), or use --device cpu.\n");
+}
+
+TEST_F(Devices, OfADriverAreListedWithAllThatIsKnown) {
+  const Machine machine("works");
+  const Outcome text = machine.pit().run({"devices"});
+  EXPECT_THAT(text.out, HasSubstr("opencl:0, xpu:0    Made-up GPU\n"));
+  EXPECT_THAT(text.out, HasSubstr("Made-up 7.5, OpenCL 3.0 made up\n"));
+  const auto list = nlohmann::json::parse(machine.pit().run({"devices", "--json"}).out);
+  EXPECT_EQ(list["schema"], 1);
+  EXPECT_EQ(list["faults"], nlohmann::json::array());
+  ASSERT_EQ(list["devices"].size(), 2u);
+  const auto& device = list["devices"][1];
+  EXPECT_EQ(device["asked_by"], (nlohmann::json{"opencl:0", "xpu:0"}));
+  EXPECT_EQ(device["memory_bytes"], std::int64_t{8} << 30);
+  EXPECT_EQ(device["units"], 96);
+  EXPECT_EQ(device["features"], (nlohmann::json{"fp16", "int8-dot-product", "svm"}));
+  EXPECT_EQ(device["lacks"], "");
+}
+
+TEST_F(Devices, OfAnOldDriverSayWhatTheyLack) {
+  const Machine machine("old");
+  const DeviceList list = listDevices();
+  ASSERT_EQ(list.devices.size(), 2u);
+  EXPECT_EQ(list.devices[1].lacks, "its driver speaks \"OpenCL 1.1\", and 2.0 is the oldest that plans can use");
+  const Outcome asked = machine.pit().run({"bench", modelFile("small.pt"), "--device", "xpu:0"});
+  EXPECT_EQ(asked.code, 5);
+  EXPECT_THAT(asked.err, HasSubstr("Made-up GPU cannot run plans: its driver speaks \"OpenCL 1.1\""));
+}
+
+TEST_F(Devices, WhoseDriverBabblesAreStillALine) {
+  const Machine machine("babbles");
+  const Outcome text = machine.pit().run({"devices"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("cannot run plans"));
+  EXPECT_EQ(listDevices().devices.size(), 2u);
+}
+
+TEST_F(Devices, WithoutMemoryInTheDriver) {
+  const Machine machine("no-memory");
+  EXPECT_EQ(faultOf(listDevices()),
+            "The OpenCL driver \"Made-up\" lists no devices (CL_OUT_OF_HOST_MEMORY, the host has too little memory).");
+}
+
+TEST_F(Devices, OfADriverThatCrashes) {
+  const Machine machine("crash");
+  EXPECT_EQ(faultOf(listDevices()),
+            "An OpenCL driver crashed with signal 11 (Segmentation fault) while \"Made-up\" was asked for its devices; "
+            "mend or remove it (drivers are listed in /etc/OpenCL/vendors).");
+  EXPECT_EQ(machine.pit().run({"devices"}).code, 0);
+  EXPECT_EQ(machine.pit().run({"bench", modelFile("small.pt"), "--device", "opencl"}).code, 5);
+}
+
+TEST_F(Devices, OfADriverThatEndsTheProgram) {
+  const Machine machine("exit");
+  EXPECT_THAT(faultOf(listDevices()), StartsWith("An OpenCL driver ended the program that asked it while \"Made-up\""));
+}
+
+TEST_F(Devices, OfADriverThatNeverAnswers) {
+  for (const char* how : {"hang", "close"}) {
+    const Machine machine(how);
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string fault = faultOf(listDevices(1));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+    EXPECT_THAT(fault, HasSubstr("while \"Made-up\" was asked for its devices")) << how;
+  }
+}
+
+TEST_F(Devices, ThatAreNotThereAreNamedWithThoseThatAre) {
+  const Machine machine("works");
+  const Outcome asked = machine.pit().run({"bench", modelFile("small.pt"), "--device", "opencl:1"});
+  EXPECT_EQ(asked.code, 5);
+  EXPECT_EQ(asked.err,
+            "ipex-studio: --device opencl:1: no such OpenCL device is here (found: opencl:0, xpu:0 (Made-up GPU)); "
+            "install its driver by samples/setup.sh --xpu, or use --device cpu.\n");
+}
+
+TEST_F(Devices, ThatFailWhenTheyAreOpened) {
+  const std::pair<const char*, const char*> failures[] = {
+      {"lost",
+       "The device Made-up GPU failed to start (CL_DEVICE_NOT_AVAILABLE, the device is lost or taken); use --device "
+       "cpu."},
+      {"no-compile",
+       "(CL_BUILD_PROGRAM_FAILURE, the driver cannot compile the program: error: nothing is known here); use --device "
+       "cpu."}};
+  for (const auto& [how, sentence] : failures) {
+    const Machine machine(how);
+    const Outcome asked = machine.pit().run({"bench", modelFile("small.pt"), "--device", "xpu"});
+    EXPECT_EQ(asked.code, 5) << how;
+    EXPECT_THAT(asked.err, HasSubstr(sentence));
+  }
+}
+
+TEST_F(Devices, OfPoclCanRunPlans) {
+  if (!fs::exists(kPoclFile)) GTEST_SKIP() << "no PoCL here; samples/setup.sh --tests installs it";
+  const Machine machine("", true);
+  const DeviceList list = listDevices();
+  EXPECT_TRUE(list.faults.empty());
+  ASSERT_EQ(list.devices.size(), 2u);
+  EXPECT_EQ(list.devices[1].asked_by, std::vector<std::string>{"opencl:0"});
+  EXPECT_EQ(list.devices[1].platform, "Portable Computing Language");
+  EXPECT_EQ(list.devices[1].lacks, "");
+  const auto& features = list.devices[1].features;
+  EXPECT_NE(std::find(features.begin(), features.end(), "svm"), features.end());
+  const Outcome asked = machine.pit().run({"bench", modelFile("small.pt"), "--device", "xpu"});
+  EXPECT_EQ(asked.code, 5);
+  EXPECT_THAT(asked.err, HasSubstr("(found: opencl:0 ("));
+}
+
+// A device that runs plans, shared by the tests, since its programs are compiled once.
+class PoclRuns : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (hasLoader() && fs::exists(kPoclFile)) machine_ = std::make_unique<Machine>("", true);
+  }
+  static void TearDownTestSuite() { machine_.reset(); }
+  void SetUp() override {
+    if (!machine_) GTEST_SKIP() << "no PoCL here; samples/setup.sh --tests installs it";
+  }
+  static Outcome benchSmall() {
+    return machine_->pit().run({"bench", modelFile("small.pt"), "--input", "x:1x3x32x32", "--device", "opencl",
+                                "--duration", "0.05", "--json"});
+  }
+
+  static std::unique_ptr<Machine> machine_;
+};
+std::unique_ptr<Machine> PoclRuns::machine_;
+
+TEST_F(PoclRuns, AModelInTheSandbox) {
+  const Outcome run = benchSmall();
+  ASSERT_EQ(run.code, 0) << run.err;
+  const auto runs = nlohmann::json::parse(run.out)["runs"];
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0]["device"], "cpu");
+  EXPECT_EQ(runs[1]["device"], "opencl");
+  const Outcome steps = machine_->pit().run({machine_->pit().path("data/ipex-studio/profile.db"), "--csv"});
+  for (const char* kernel : {"convolution_xpu", "reduce_xpu", "linear_xpu", "xpu:0 to cpu"})
+    EXPECT_THAT(steps.out, HasSubstr(kernel));
+}
+
+TEST_F(PoclRuns, CompileOnce) {
+  const std::string folder = machine_->pit().path("cache/ipex-studio/programs");
+  prepareDevice("opencl", folder);
+  std::map<std::string, fs::file_time_type> before;
+  for (const auto& file : fs::directory_iterator(folder)) before[file.path()] = file.last_write_time();
+  EXPECT_GE(before.size(), 5u);
+  ASSERT_EQ(benchSmall().code, 0);
+  for (const auto& [path, time] : before) EXPECT_EQ(fs::last_write_time(path), time) << "compiled again";
+}
+
+TEST_F(PoclRuns, HostileModelsGainNothing) {
+  for (const char* model : {"from_file.pt", "write_on_load.pt"})
+    machine_->pit().run({"bench", modelFile(model), "--device", "opencl", "--duration", "0.05"});
+  EXPECT_FALSE(fs::exists(testing::victimFile()));
+}
+
+TEST_F(PoclRuns, ExportNothing) {
+  const Outcome run =
+      machine_->pit().run({"run", modelFile("small.pt"), "--device", "opencl", "-o", machine_->pit().path("fast.pt")});
+  EXPECT_EQ(run.code, 5);
+  EXPECT_EQ(run.err, "ipex-studio: -o: what runs on opencl cannot be exported; use --device cpu.\n");
+}
+
+TEST_F(PoclRuns, NeedAFolderForPrograms) {
+  const Outcome run = machine_->pit().runProgram(
+      {"env", "XDG_CACHE_HOME=/proc/nowhere", "POCL_CACHE_DIR=" + machine_->pit().path("cache"), testing::programPath(),
+       "bench", modelFile("small.pt"), "--device", "opencl"});
+  EXPECT_EQ(run.code, 5);
+  EXPECT_THAT(run.err,
+              HasSubstr("Compiled programs need the folder /proc/nowhere/ipex-studio/programs, which cannot be "
+                        "written; set XDG_CACHE_HOME."));
+}
+
+TEST(DevicesWithoutLoader, AreTheProcessorAndASentence) {
+  const Sandpit pit;
+  // A file of that name that is no library is found first and cannot be opened.
+  std::ofstream(pit.path("libOpenCL.so.1")) << "nothing";
+  const Variable path("LD_LIBRARY_PATH", pit.path());
+  EXPECT_EQ(faultOf(listDevices()),
+            "No OpenCL loader (libOpenCL.so.1) was found; install one and a driver by samples/setup.sh --xpu.");
+  const Outcome asked = pit.run({"bench", modelFile("small.pt"), "--device", "xpu"});
+  EXPECT_EQ(asked.code, 5);
+  EXPECT_THAT(asked.err, HasSubstr("no OpenCL loader"));
+}
+
+}  // namespace
+}  // namespace ipex_studio
