@@ -275,6 +275,7 @@ IPEX_RECORD(DecisionRecord)
 IPEX_RECORD(Coverage)
 IPEX_RECORD(RunRecord)
 IPEX_RECORD(InputRecord)
+IPEX_RECORD(ArgumentRecord)
 IPEX_RECORD(ModelRecord)
 IPEX_RECORD(JobRecord)
 #undef IPEX_RECORD

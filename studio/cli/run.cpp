@@ -1,14 +1,17 @@
 // The commands run and bench: the main job without a window.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <set>
 
 #include "core/plan/prepared_weights.h"
 #include "core/record/records_json.h"
 #include "profiler/export_json.h"
+#include "profiler/faster_fp32.h"
 #include "profiler/precision_table.h"
 #include "profiler/run_table.h"
+#include "profiler/text.h"
 #include "studio/cli/commands.h"
 #include "studio/cli/interrupt.h"
 #include "studio/cli/precision.h"
@@ -42,6 +45,19 @@ void print(const CommandLine& line, const JobRecord& job) {
   if (line.json) return printText(dumpJson(benchJson(job)) + "\n");
   const bool side_by_side = job.runs.size() > 2 || !line.data.path.empty();
   printText(runTable(job, style.columns, style.color) + (side_by_side ? "\n" + precisionTable(job) : ""));
+}
+
+// Says if the model was faster in FP32, in this job or an earlier one, than in the precision that was asked for.
+void sayFasterFp32(const Database& database, std::int64_t id, const std::string& precision) {
+  constexpr std::int64_t kMaxJobs = 1000;
+  const std::vector<JobSummary> jobs = database.jobs(kMaxJobs);
+  const auto shown = std::find_if(jobs.begin(), jobs.end(), [&](const JobSummary& job) { return job.id == id; });
+  if (shown == jobs.end() || precision == "fp32") return;
+  const std::vector<std::int64_t> runs = newestRuns(jobs, *shown, {"fp32", precision});
+  if (std::count(runs.begin(), runs.end(), 0) > 0) return;
+  if (const auto fp32 = fasterFp32(compareRunSet(database, runs), precision))
+    std::fprintf(stderr, "FP32 was faster: %s ms (job %lld).\n", msText(static_cast<double>(fp32->p50_ns)).c_str(),
+                 static_cast<long long>(fp32->job));
 }
 
 }  // namespace
@@ -105,6 +121,7 @@ int runAndExport(const CommandLine& line) {
   if (database.problem()) {
     throw Error(ExitCode::kDatabase, fmt::format("The run is not recorded. {}", database.problem()->what()));
   }
+  sayFasterFp32(*database.database(), *id, job.job().runs.back().precision);
   std::fprintf(stderr, "Recorded as job %lld in %s.\n", static_cast<long long>(*id),
                database.database()->path().c_str());
   return static_cast<int>(ExitCode::kOk);

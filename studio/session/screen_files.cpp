@@ -26,16 +26,16 @@ std::string freePath(const std::string& path) {
 
 }  // namespace
 
-std::string saveTable(const SaveTableCommand& command, const StudioSnapshot& snapshot) {
+WrittenFile saveTable(const SaveTableCommand& command, const StudioSnapshot& snapshot) {
   const PanelTable table = filledTable(command.table, snapshot);
   const std::string text = endsWith(command.path, ".json") ? dumpJson(tableJson(table)) + "\n" : tableCsv(table);
   const std::string path = freePath(command.path);
   checkOutputs({{path}, {}}, "");
   writeFileAtomically(path, text);
-  return fmt::format("Wrote {} rows to {}.", table.rows.size(), path);
+  return {fmt::format("Wrote {} row{} to {}.", table.rows.size(), table.rows.size() == 1 ? "" : "s", path), path};
 }
 
-std::string saveReport(const ReportCommand& command, const StudioSnapshot& snapshot) {
+WrittenFile saveReport(const ReportCommand& command, const StudioSnapshot& snapshot) {
   const Picture empty;
   const Picture& picture = command.picture ? *command.picture : empty;
   const std::string png = picture.rgba.empty() ? "" : encodePng(picture.width, picture.height, picture.rgba);
@@ -43,7 +43,7 @@ std::string saveReport(const ReportCommand& command, const StudioSnapshot& snaps
   const std::string path = command.made_up ? freePath(command.path) : command.path;
   checkOutputs({{path}, {snapshot.work.file}, !command.made_up}, "");
   writeFileAtomically(path, html ? screenReportHtml(snapshot, {command.table, command.selected, png}) : png);
-  return fmt::format("Wrote what is on the screen to {}.", path);
+  return {fmt::format("Wrote what is on the screen to {}.", path), path};
 }
 
 }  // namespace ipex_studio

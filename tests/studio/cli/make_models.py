@@ -46,6 +46,25 @@ class NoGuess(torch.nn.Module):
         return x + 1
 
 
+class Spectrum(torch.nn.Module):
+    """Takes complex tensors and a complex number."""
+
+    def forward(self, z, w, scale: complex):
+        return torch.fft.ifft(z * w).abs(), z.real + (w * scale).imag
+
+
+class Unpacks(torch.nn.Module):
+    """A model whose guessed input has too few dimensions."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 4)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        return self.linear(x).view(batch, length * width // 6 * 4)
+
+
 class Endless(torch.nn.Module):
     def forward(self, x):
         while bool(x.sum() < 1e30):
@@ -322,6 +341,8 @@ def main() -> None:
     torch.jit.trace(broken, torch.rand(1, 3, 16, 16), check_trace=False).save(path("nan_weight.pt"))
     torch.jit.script(Two().eval()).save(path("two.pt"))
     torch.jit.script(NoGuess()).save(path("no_guess.pt"))
+    torch.jit.script(Spectrum()).save(path("spectrum.pt"))
+    torch.jit.script(Unpacks().eval()).save(path("unpacks.pt"))
     torch.jit.script(Endless()).save(path("endless.pt"))
     torch.jit.script(Huge()).save(path("huge.pt"))
     torch.jit.script(Options().eval()).save(path("options.pt"))
