@@ -83,7 +83,7 @@ class InspectorPanel : public Panel {
       entry("oneDNN", displayText(job.machine.onednn, 24));
       entry("governor", displayText(job.machine.governor, 24));
     }
-    drawRun("As it is", snapshot.index->baseline);
+    drawRun("Baseline", snapshot.index->baseline);
     drawRun("Optimized", snapshot.index->optimized);
     ImGui::Dummy({1, ui_.px(10)});
     paragraph(ui_.theme.dim, "Click a node of the graph or a row below to see everything about it.");

@@ -177,7 +177,7 @@ class OperationsPanel : public Panel {
 
   void drawGroupings() {
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
-    if (ImGui::BeginPopup("grouping")) {
+    if (beginMenu("grouping")) {
       for (const auto& [text, grouping] : kGroupings) {
         if (!button(ui_, text, text, grouping == query_.grouping ? ButtonLook::kChosen : ButtonLook::kQuiet)) continue;
         query_.grouping = grouping;

@@ -130,9 +130,7 @@ class RunBar : public Panel {
     advance(6);
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(16), ui_.px(14)});
     ImGui::SetNextWindowSize({ui_.px(460), 0});
-    if (ImGui::BeginPopup("model")) {
-      ImGui::GetIO().ConfigFlags |=
-          ImGuiConfigFlags_NavEnableKeyboard;  // arrow keys move through the menu, as in dialogs
+    if (beginMenu("model")) {
       if (button(ui_, "open", "Open…", ButtonLook::kPlain)) {
         selection.request("file.open");
         ImGui::CloseCurrentPopup();
@@ -211,7 +209,7 @@ class RunBar : public Panel {
     if (button(ui_, "threads", text, ButtonLook::kPlain, whyNotStart(snapshot))) ImGui::OpenPopup("threads");
     advance(10);
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
-    if (ImGui::BeginPopup("threads")) {
+    if (beginMenu("threads")) {
       for (std::int32_t n = 1; n <= std::max(1, snapshot.choices.max_threads); n = n < 4 ? n + 1 : n * 2) {
         const std::string choice = fmt::format("{} thread{}", n, n == 1 ? "" : "s");
         if (button(ui_, choice.c_str(), choice, n == threads_ ? ButtonLook::kChosen : ButtonLook::kQuiet)) {

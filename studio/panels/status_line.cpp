@@ -25,8 +25,6 @@ std::string lastWritten(const StudioSnapshot& snapshot) {
 
 void drawStatusLine(const Ui& ui, const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
   hairline(ui);
-  if (snapshot.log->empty()) return;
-  const LogLine& line = snapshot.log->back();
   const float y = std::floor((ImGui::GetWindowHeight() - ui.fonts.text->FontSize) / 2);
   const float gap = ui.px(14);
   float right = ImGui::GetWindowWidth() - ui.px(16);
@@ -36,6 +34,10 @@ void drawStatusLine(const Ui& ui, const StudioSnapshot& snapshot, Selection& sel
     right -= gap;
     return link(ui, text, text);
   };
+  if (linkAt("?")) selection.request("words");
+  if (ImGui::IsItemHovered()) tooltip("What the words mean (Shift+/)");
+  if (snapshot.log->empty()) return;
+  const LogLine& line = snapshot.log->back();
   if (linkAt("Log")) selection.request("tab.log");
   if (!line.path.empty()) {
     if (linkAt("Copy path")) ImGui::SetClipboardText(line.path.c_str());

@@ -56,10 +56,10 @@ std::string pythonInput(const InputRecord& input) {
     return literal(input, {{"true", "True"}, {"false", "False"}, {"None", "None"}});
   const TensorText text = tensorText(input.description);
   const std::string dtype = text.dtype == "float32" ? "" : ", dtype=torch." + text.dtype;
-  if (isFloating(text.dtype))
-    return fmt::format("torch.randn(({}){})", text.sizes + (text.sizes.empty() ? "" : ","), dtype);
-  return fmt::format("torch.randint({}, {} + 1, ({}){})", text.low, text.high,
-                     text.sizes + (text.sizes.empty() ? "" : ","), text.dtype == "int64" ? "" : dtype);
+  if (isFloating(text.dtype)) return fmt::format("torch.randn({}{})", text.sizes.empty() ? "()" : text.sizes, dtype);
+  const bool one = !text.sizes.empty() && text.sizes.find(',') == std::string::npos;
+  return fmt::format("torch.randint({}, {} + 1, ({}{}){})", text.low, text.high, text.sizes, one ? "," : "",
+                     text.dtype == "int64" ? "" : dtype);
 }
 
 std::string cppInput(const InputRecord& input) {

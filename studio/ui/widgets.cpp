@@ -308,6 +308,14 @@ int offerState(const Ui& ui, const std::string& headline, const std::string& wha
   return pressed;
 }
 
+bool beginMenu(const char* id, ImGuiWindowFlags flags) {
+  if (!ImGui::BeginPopup(id, flags)) return false;
+  // Keys move through the menu from the next frame on; App::frame ends that with the menu.
+  ImGui::GetIO().ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
+  if (keyPressedOnce(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
+  return true;
+}
+
 bool beginDialog(const Ui& ui, const char* id, float width) {
   const ImVec2 display = ImGui::GetIO().DisplaySize;
   // A dialog stands a little above the middle if there is room.

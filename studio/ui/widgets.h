@@ -83,6 +83,10 @@ void emptyState(const Ui& ui, const std::string& headline, const std::string& wh
 int offerState(const Ui& ui, const std::string& headline, const std::string& what_next,
                const std::vector<std::string>& buttons);
 
+// A menu or sheet that ImGui::OpenPopup() has opened; arrow keys move through it, Escape closes it. False if it is not
+// open; ImGui::EndPopup() must follow only if true.
+bool beginMenu(const char* id, ImGuiWindowFlags flags = 0);
+
 // A dialog in the middle of the window that keeps the rest from being used; Escape closes it. Arrow keys go from
 // field to field and button to button, Tab from field to field; Space and Enter press. False if the dialog is not
 // open; endDialog() must follow only if true. `width`: in points.

@@ -16,6 +16,7 @@
 #include "studio/snapshot/snapshot_tables.h"
 #include "studio/ui/imgui_compat.h"
 #include "studio/window/app_actions.h"
+#include "studio/window/word_list.h"
 
 namespace ipex_studio {
 namespace {
@@ -213,6 +214,7 @@ void App::frame(const StudioSnapshot& snapshot, Commands& commands) {
   dialogs_.draw(snapshot, selection_, commands);
   if (!selection_.front_panel.empty()) tab_ = std::exchange(selection_.front_panel, {});
   palette_.draw(selection_);
+  drawWordList(ui_, selection_);
   selection_.ageRequests();
   ImGui::End();
 }

@@ -47,6 +47,7 @@ std::vector<ActionGroup> windowActions() {
       {220,
        {{"palette", "Command palette", "Ctrl+P"},
         {"shortcuts", "Keyboard shortcuts", "F1"},
+        {"words", "What the words mean", "Shift+/"},
         {"tune.quantize", "Tune: quantize to INT8", "Ctrl+D"},
         {"tune.search", "Tune: search the precision of each operation", ""},
         {"tune.calibrate", "Tune: calibrate only, for a recipe", ""},

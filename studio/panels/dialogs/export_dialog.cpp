@@ -206,7 +206,7 @@ void ExportDialog::drawCode(const ExportResult& result, const std::vector<InputR
   const auto lines = static_cast<float>(std::count(code.begin(), code.end(), '\n'));
   ImGui::PushFont(ui_.fonts.mono);
   ImGui::InputTextMultiline("##code", code.data(), code.size() + 1,
-                            {ImGui::GetContentRegionAvail().x, ImGui::GetTextLineHeight() * lines + ui_.px(16)},
+                            {ImGui::GetContentRegionAvail().x, ImGui::GetTextLineHeight() * (lines + 1) + ui_.px(16)},
                             ImGuiInputTextFlags_ReadOnly);
   ImGui::PopFont();
 }

@@ -229,7 +229,11 @@ bool FileDialog::drawFoot(const FolderListing* listing) {
     return false;
   }
   path_ = folder_itself ? listing->path : name[0] == '/' ? name : inFolder(listing->path, name);
-  return true;
+  std::error_code ignored;
+  if (wish_ == FileWish::kFileOrFolder || !std::filesystem::is_directory(path_, ignored)) return true;
+  enter(path_);
+  name_.fill(0);
+  return false;
 }
 
 }  // namespace ipex_studio

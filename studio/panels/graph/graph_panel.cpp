@@ -198,7 +198,7 @@ class GraphPanel : public Panel {
       if (ImGui::IsItemHovered()) tooltip(head + "\nWhat the graph at the right is compared with.");
     }
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
-    if (ImGui::BeginPopup("compare with")) {
+    if (beginMenu("compare with")) {
       for (const bool previous : {false, true}) {
         const char* choice = previous ? "the graph before this pass" : "the baseline";
         const bool chosen = selection.before_is_previous == previous;
@@ -214,7 +214,7 @@ class GraphPanel : public Panel {
 
   void drawColorMenu() {
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
-    if (ImGui::BeginPopup("color by")) {
+    if (beginMenu("color by")) {
       for (int c = 0; c < kColorings; ++c) {
         const auto choice = static_cast<ColorBy>(c);
         if (button(ui_, colorByName(choice), colorByName(choice),

@@ -60,6 +60,7 @@ void expectRunSchema(const json& result) {
   const json& accuracy = result["runs"][1]["accuracy"];
   expectNumbers(accuracy, {"max_abs", "max_rel", "sqnr_db", "cosine"});
   EXPECT_EQ(accuracy["pass"], true);
+  EXPECT_TRUE(result["runs"][0]["accuracy"].is_null()) << "the baseline was compared with nothing";
   EXPECT_GT(result["speedup_p50"].get<double>(), 0);
   ASSERT_EQ(result["speedup_ci95"].size(), 2u);
   EXPECT_LE(result["speedup_ci95"][0], result["speedup_ci95"][1]);
