@@ -113,6 +113,21 @@ json benchJson(const JobRecord& job) {
   return result;
 }
 
+json jobsJson(const std::vector<JobSummary>& jobs) {
+  json list = json::array();
+  for (const JobSummary& job : jobs) {
+    json runs = json::array();
+    for (const RunSummary& run : job.runs) runs.push_back(summaryJson(run));
+    list.push_back({{"job", job.id},
+                    {"recorded", dateText(job.started_unix_ns)},
+                    {"command", job.command},
+                    {"model", job.model_path},
+                    {"sha256", job.sha256},
+                    {"runs", std::move(runs)}});
+  }
+  return {{"schema", 1}, {"jobs", std::move(list)}};
+}
+
 json comparisonJson(const RunComparison& comparison) {
   json rows = json::array();
   for (const ComparedRow& row : comparison.rows) {

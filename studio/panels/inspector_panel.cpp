@@ -54,6 +54,7 @@ class InspectorPanel : public Panel {
     ImGui::SameLine(left + ui_.px(kKeyPoints), 0);
     const float room = ImGui::GetContentRegionAvail().x;
     fittedLabel(ui_, ui_.theme.text, text, room, mono ? ui_.fonts.mono : nullptr);
+    copyMenu(ui_, text);
   }
 
   // Draws the model and the machine while nothing is selected.

@@ -98,8 +98,7 @@ class RunResult {
   void drawFaster(const RunSummary& fp32) {
     place(ui_.fonts.text, ui_.theme.warning, fasterText(fp32), 14);
     if (ImGui::IsItemHovered())
-      tooltip(fmt::format("Job {} of this model, with as many threads. Choose FP32 and optimize again to go back.",
-                          fp32.job));
+      tooltip("The newest FP32 run of this model with as many threads. Choose FP32 and optimize again to go back.");
   }
 
   // Draws whether the machine was quiet.

@@ -49,6 +49,7 @@ void drawStatusLine(const Ui& ui, const StudioSnapshot& snapshot, Selection& sel
   ImGui::SetCursorPos({left, y});
   const bool loud = line.level != LogLevel::kInfo || !line.path.empty();
   fittedLabel(ui, loud ? ui.theme.text : ui.theme.dim, displayText(line.text, kMaxBytes), right - left);
+  copyMenu(ui, line.text);
 }
 
 }  // namespace ipex_studio

@@ -308,6 +308,19 @@ int offerState(const Ui& ui, const std::string& headline, const std::string& wha
   return pressed;
 }
 
+void copyMenu(const Ui& ui, const std::string& text) {
+  ImGui::PushID(text.data(), text.data() + text.size());
+  if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) ImGui::OpenPopup("copy");
+  if (beginMenu("copy")) {
+    if (button(ui, "copy", "Copy", ButtonLook::kQuiet, ui.fonts.text)) {
+      ImGui::SetClipboardText(text.c_str());
+      ImGui::CloseCurrentPopup();
+    }
+    ImGui::EndPopup();
+  }
+  ImGui::PopID();
+}
+
 bool beginMenu(const char* id, ImGuiWindowFlags flags) {
   if (!ImGui::BeginPopup(id, flags)) return false;
   // Keys move through the menu from the next frame on; App::frame ends that with the menu.

@@ -75,6 +75,8 @@ constexpr float kHeadPoints = 34;
 void hairline(const Ui& ui);
 // A small filled square, as tall as the text's lower-case letters; stands for a kind or a state.
 void swatch(const Ui& ui, ImU32 color);
+// Offers to copy `text` when the item before is clicked with the right button.
+void copyMenu(const Ui& ui, const std::string& text);
 // A tooltip for the item before, with plain text.
 void tooltip(const std::string& text);
 // The text of an empty panel: one headline and what to do next, in the middle of the window.

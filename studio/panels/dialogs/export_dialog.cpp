@@ -69,6 +69,7 @@ void ExportDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
   ImGui::Dummy({1, ui_.px(6)});
   const float width = dialogLine(ui_, "to", kFormPoints);
   ImGui::SetNextItemWidth(width - buttonSize(ui_, "Browse…").x - ui_.px(8));
+  if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
   ImGui::InputText("##path", path_.data(), path_.size());
   ImGui::SameLine(0, ui_.px(8));
   if (button(ui_, "browse", "Browse…", ButtonLook::kPlain)) browser_.open("Export to", FileWish::kSave, path_.data());

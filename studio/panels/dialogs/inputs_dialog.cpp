@@ -184,6 +184,10 @@ bool InputsDialog::draw() {
     std::string wrong = rows_.empty() ? "The model takes no inputs that are known." : "";
     for (std::size_t r = 0; r < rows_.size(); ++r) {
       ImGui::PushID(static_cast<int>(r));
+      // The first field that is to be filled in takes what is typed.
+      const bool empty = rows_[r].shape[0] == 0;
+      if (ImGui::IsWindowAppearing() && wrong.empty() && (empty || (r == 0 && problem_.empty())))
+        ImGui::SetKeyboardFocusHere();
       drawRow(&rows_[r], width);
       ImGui::PopID();
       const InputChoice choice = edited(rows_[r]);
