@@ -39,7 +39,7 @@ void FlagsDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
   const FlagsAnswer& answer = snapshot.work.flags_answer;
   const bool answered = std::exchange(answer_, answer.number) != answer.number && std::exchange(asked_, false);
   if (answered) problem_ = answer.problem;
-  const std::string why = whyNotStart(snapshot);
+  const std::string why = asked_ ? "The flags are being read." : whyNotStart(snapshot);
   if (!problem_.empty()) {
     paragraph(ui_.theme.bad, displayText(problem_, 600));
   } else if (!why.empty() && !asked_) {
