@@ -341,8 +341,6 @@ def main() -> None:
     torch.jit.trace(broken, torch.rand(1, 3, 16, 16), check_trace=False).save(path("nan_weight.pt"))
     torch.jit.script(Two().eval()).save(path("two.pt"))
     torch.jit.script(NoGuess()).save(path("no_guess.pt"))
-    torch.jit.script(Spectrum()).save(path("spectrum.pt"))
-    torch.jit.script(Unpacks().eval()).save(path("unpacks.pt"))
     torch.jit.script(Endless()).save(path("endless.pt"))
     torch.jit.script(Huge()).save(path("huge.pt"))
     torch.jit.script(Options().eval()).save(path("options.pt"))
@@ -393,6 +391,8 @@ def main() -> None:
     numpy.save(path("ids.npy"), ids.numpy())
     torch.save([[torch.rand(2, 6), torch.rand(3)], {"a": torch.rand(2, 6)}, (2, [3, 4])], path("nested_inputs.pt"))
     torch.jit.script(Bytes().eval()).save(path("bytes.pt"))
+    torch.jit.script(Spectrum()).save(path("spectrum.pt"))
+    torch.jit.script(Unpacks().eval()).save(path("unpacks.pt"))
 
 
 if __name__ == "__main__":
