@@ -103,8 +103,10 @@ std::string hero(const Report& r) {
   if (!r.shown) return "<p>Nothing was measured.</p>";
   const AccuracyRecord& accuracy = r.shown->accuracy;
   std::string tiles = tile("accuracy",
-                           fmt::format("<span class=\"{}\">{}</span> {}", accuracy.pass ? "good" : "bad",
-                                       accuracy.pass ? "✓" : "✗ too far off", accuracyText(accuracy.sqnr_db)),
+                           accuracy.reference.empty()
+                               ? std::string("not judged")
+                               : fmt::format("<span class=\"{}\">{}</span> {}", accuracy.pass ? "good" : "bad",
+                                             accuracy.pass ? "✓" : "✗ too far off", accuracyText(accuracy.sqnr_db)),
                            htmlText(accuracy.text));
   tiles +=
       tile("throughput", fmt::format("{:.1f} / s", r.digest.throughput_per_s),

@@ -25,9 +25,18 @@ json noiseJson(const NoiseVerdict& noise) {
   return {{"level", known ? json(noiseName(noise.level)) : json()}, {"text", noiseSentence(noise)}};
 }
 
+// Null for a run that was not compared with anything, as the baseline.
+json accuracyJson(const AccuracyRecord& accuracy) {
+  if (accuracy.reference.empty()) return nullptr;
+  return {{"max_abs", accuracy.max_abs},
+          {"max_rel", accuracy.max_rel},
+          {"sqnr_db", accuracy.sqnr_db},
+          {"cosine", accuracy.cosine},
+          {"pass", accuracy.pass}};
+}
+
 json runJson(const RunRecord& run) {
   const LatencyStats stats = latencyStats(run.latency_ns);
-  const AccuracyRecord& accuracy = run.accuracy;
   return {{"variant", run.variant},
           {"device", run.device},
           {"precision", run.precision},
@@ -46,12 +55,7 @@ json runJson(const RunRecord& run) {
           {"tune_ms", ms(static_cast<double>(run.tune_ns))},
           {"first_run_ms", ms(static_cast<double>(run.first_run_ns))},
           {"peak_rss_mb", static_cast<double>(run.peak_rss_bytes) / 1e6},
-          {"accuracy",
-           {{"max_abs", accuracy.max_abs},
-            {"max_rel", accuracy.max_rel},
-            {"sqnr_db", accuracy.sqnr_db},
-            {"cosine", accuracy.cosine},
-            {"pass", accuracy.pass}}},
+          {"accuracy", accuracyJson(run.accuracy)},
           {"metrics", metricsJson(run)},
           {"export_mb", static_cast<double>(run.export_bytes) / 1e6},
           {"coverage", {{"nodes", run.coverage.nodes}, {"time", run.coverage.time}}},
@@ -107,6 +111,21 @@ json benchJson(const JobRecord& job) {
     for (const TradeoffRecord& record : job.tradeoffs) result["tradeoffs"].push_back(toJson(record));
   }
   return result;
+}
+
+json jobsJson(const std::vector<JobSummary>& jobs) {
+  json list = json::array();
+  for (const JobSummary& job : jobs) {
+    json runs = json::array();
+    for (const RunSummary& run : job.runs) runs.push_back(summaryJson(run));
+    list.push_back({{"job", job.id},
+                    {"recorded", dateText(job.started_unix_ns)},
+                    {"command", job.command},
+                    {"model", job.model_path},
+                    {"sha256", job.sha256},
+                    {"runs", std::move(runs)}});
+  }
+  return {{"schema", 1}, {"jobs", std::move(list)}};
 }
 
 json comparisonJson(const RunComparison& comparison) {

@@ -15,11 +15,15 @@ namespace ipex_studio {
 //             "latency_ms":{min,mean,p50,p90,p95,p99,max},"throughput_per_s","compile_ms","tune_ms","first_run_ms",
 //             "peak_rss_mb","accuracy":{max_abs,max_rel,sqnr_db,cosine,pass},"coverage":{nodes,time}}],
 //    "speedup_p50","speedup_ci95":[lo,hi]}
-// MB are 10^6 bytes. The speed-up is null unless both variants were measured.
+// MB are 10^6 bytes. The accuracy is null for a run that was compared with nothing, the speed-up unless both variants
+// were measured.
 nlohmann::json benchJson(const JobRecord& job);
 
 // The output of `compare --json`: {"schema":1,"a":{…},"b":{…},"ratio_p50","ratio_ci95","rows":[…]}; times in ms.
 nlohmann::json comparisonJson(const RunComparison& comparison);
+
+// The output of `db list --json`: {"schema":1,"jobs":[{"job","recorded","command","model","sha256","runs":[…]}]}.
+nlohmann::json jobsJson(const std::vector<JobSummary>& jobs);
 
 // Chrome trace event format, also read by Perfetto: one process per run, one track per instance, one "X" event per
 // sample of a step; times in µs.

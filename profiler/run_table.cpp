@@ -199,6 +199,25 @@ std::string runTable(const JobRecord& job, std::size_t width, bool color) {
          slowest(job, width, pen) + missed(job, width, pen);
 }
 
+std::string jobTable(const std::vector<JobSummary>& jobs, std::size_t width, bool color) {
+  const Pen pen(color);
+  std::vector<std::vector<Cell>> rows = {{head("model"), head("variant"), head("run"), head("job"), head("recorded"),
+                                          head("command"), head("threads"), head("p50 ms")}};
+  for (const JobSummary& job : jobs) {
+    for (const RunSummary& run : job.runs) {
+      rows.push_back({{printable(fileName(job.model_path))},
+                      {printable(fmt::format("{} {}", run.variant, run.precision))},
+                      {std::to_string(run.id), Ink::kBold},
+                      {std::to_string(job.id)},
+                      {dateText(job.started_unix_ns)},
+                      {printable(job.command)},
+                      {std::to_string(run.threads)},
+                      {msText(static_cast<double>(run.p50_ns))}});
+    }
+  }
+  return table(rows, {{1, 4, 5}, {6, 5, 4}}, std::max(width, kMinWidth), pen);
+}
+
 std::string comparisonTable(const RunComparison& comparison, std::size_t width, bool color) {
   const Pen pen(color);
   width = std::max(width, kMinWidth);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "core/record/records.h"
 #include "profiler/comparison.h"
@@ -15,5 +16,8 @@ std::string runTable(const JobRecord& job, std::size_t width, bool color);
 
 // The rows that changed most between two runs.
 std::string comparisonTable(const RunComparison& comparison, std::size_t width, bool color);
+
+// The runs of recorded jobs, with the numbers that `compare` takes.
+std::string jobTable(const std::vector<JobSummary>& jobs, std::size_t width, bool color);
 
 }  // namespace ipex_studio

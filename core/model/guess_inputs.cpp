@@ -1,11 +1,13 @@
-// Guesses the inputs of a model from its graph.
+// What a model shows of its inputs: types, and guesses from its graph.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <unordered_set>
 
 #include "core/base/error.h"
 #include "core/graph/fused_op.h"
+#include "core/model/input_signature.h"
 #include "core/model/input_values.h"
 #include "core/model/model_memory.h"
 
@@ -158,51 +160,80 @@ std::string exampleValue(const c10::TypePtr& type) {
       return "1x3x224x224";
     case c10::TypeKind::FloatType:
       return "1.0";
+    case c10::TypeKind::ComplexType:
+      return "1+2j";
     case c10::TypeKind::BoolType:
       return "true";
     case c10::TypeKind::StringType:
       return "text";
     case c10::TypeKind::DeviceObjType:
       return "cpu";
+    case c10::TypeKind::OptionalType:
+      return exampleValue(type->expectRef<c10::OptionalType>().getElementType());
     case c10::TypeKind::ListType:
       return "[" + parts[0] + "]";
     case c10::TypeKind::DictType:
       return fmt::format("{{{}: {}}}", parts[0], parts[1]);
     case c10::TypeKind::TupleType:
-      return fmt::format("({},)", fmt::join(parts, ", "));
+      return fmt::format(parts.size() == 1 ? "({},)" : "({})", fmt::join(parts, ", "));
     default:
       return "1";
   }
 }
 
-// The flag for an argument of the type; a shell takes parts of it for its own without the quotes.
-std::string exampleFlag(const c10::Argument& argument) {
-  const bool tensor = argument.type()->kind() == c10::TypeKind::TensorType;
-  const std::string text = argument.name() + (tensor ? ":" : "=") + exampleValue(argument.type());
-  return text.find_first_of("[({") == std::string::npos ? "--input " + text : fmt::format("--input '{}'", text);
+// True if an operator reads the value that is there for complex numbers alone.
+bool readAsComplex(const torch::jit::Value* value) {
+  constexpr const char* kKinds[] = {
+      "aten::imag",       "aten::view_as_real", "aten::resolve_conj", "aten::_conj",     "aten::conj",
+      "aten::real",       "aten::fft_ifft",     "aten::fft_ifft2",    "aten::fft_ifftn", "aten::fft_irfft",
+      "aten::fft_irfft2", "aten::fft_irfftn",   "aten::conj_physical"};
+  return std::any_of(value->uses().begin(), value->uses().end(), [&](const torch::jit::Use& use) {
+    const std::string kind = use.user->kind().toQualString();
+    return use.offset == 0 && std::find(std::begin(kKinds), std::end(kKinds), kind) != std::end(kKinds);
+  });
 }
 
 bool isTensor(const c10::Argument& argument) { return argument.type()->isSubtypeOf(*c10::TensorType::get()); }
 
 }  // namespace
 
+std::vector<ArgumentRecord> inputSignature(const torch::jit::Module& module) {
+  const torch::jit::Method forward = module.get_method("forward");
+  const auto& arguments = forward.function().getSchema().arguments();
+  const auto inputs = forward.graph()->inputs();
+  std::vector<ArgumentRecord> signature;
+  for (std::size_t a = 1; a < arguments.size(); ++a) {
+    const c10::TypePtr& type = arguments[a].type();
+    ArgumentRecord record{arguments[a].name(), type->repr_str(), exampleValue(type)};
+    if (type->kind() == c10::TypeKind::TensorType && a < inputs.size() && readAsComplex(inputs[a]))
+      record.example = "8:complex64";
+    signature.push_back(std::move(record));
+  }
+  return signature;
+}
+
+std::string exampleFlag(const ArgumentRecord& argument) {
+  const std::string text = argument.name + (argument.type == "Tensor" ? ":" : "=") + argument.example;
+  return text.find_first_of("[({") == std::string::npos ? "--input " + text : fmt::format("--input '{}'", text);
+}
+
 std::vector<InputSpec> Model::guessInputs() { return completeInputs({}); }
 
-std::vector<InputSpec> Model::completeInputs(const std::vector<InputSpec>& given) {
-  const c10::FunctionSchema schema = module_.get_method("forward").function().getSchema();
+InputChoices chooseInputs(torch::jit::Module& module, const std::vector<InputSpec>& given) {
+  const c10::FunctionSchema schema = module.get_method("forward").function().getSchema();
   const std::size_t count = schema.arguments().size() - 1;
   if (given.size() > count) {
     throw Error(ExitCode::kUsage, fmt::format("The model takes {} inputs and {} were given; remove an --input flag.",
                                               count, given.size()));
   }
-  std::vector<std::optional<InputSpec>> chosen(count);
+  InputChoices chosen(count);
   for (std::size_t g = 0; g < given.size(); ++g) chosen[slotOf(given[g], g, schema, chosen)] = given[g];
   std::optional<torch::jit::Module> frozen;
   std::optional<InputSpec> ids;
   for (std::size_t a = 0; a < count; ++a) {
     const c10::Argument& argument = schema.arguments()[a + 1];
     if (!chosen[a] && isTensor(argument)) {
-      if (!frozen) frozen = freezeForPasses(module_, {});
+      if (!frozen) frozen = freezeForPasses(module, {});
       chosen[a] = guess(frozen->get_method("forward").graph()->inputs()[a + 1]);
       if (!chosen[a] && ids) chosen[a] = integers({}, 1, 1);  // a mask beside token ids
       if (chosen[a] && chosen[a]->sizes.empty() && ids) chosen[a]->sizes = ids->sizes;
@@ -212,19 +243,28 @@ std::vector<InputSpec> Model::completeInputs(const std::vector<InputSpec>& given
     } else if (!chosen[a] && argument.type()->kind() == c10::TypeKind::OptionalType) {
       chosen[a] = fixedSpec({});
     }
-    if (!chosen[a]) {
-      throw Error(ExitCode::kUsage,
-                  fmt::format("The input '{}' ({}) cannot be guessed from the model; add {} with your values.",
-                              argument.name(), argument.type()->repr_str(), exampleFlag(argument)));
-    }
+    if (!chosen[a]) continue;
     chosen[a]->name = argument.name();
     chosen[a]->type = argument.type();
     if (chosen[a]->fixed) chosen[a]->fixed = asType(*chosen[a]->fixed, argument.type(), argument.name());
     if (chosen[a]->dtype == "int64" && !ids) ids = chosen[a];
   }
   if (frozen) releaseMethods(*frozen);
+  return chosen;
+}
+
+std::vector<InputSpec> Model::completeInputs(const std::vector<InputSpec>& given) {
+  const InputChoices chosen = chooseInputs(module_, given);
   std::vector<InputSpec> specs;
-  for (const auto& spec : chosen) specs.push_back(*spec);
+  for (std::size_t a = 0; a < chosen.size(); ++a) {
+    if (!chosen[a]) {
+      const ArgumentRecord argument = inputSignature(module_)[a];
+      throw Error(ExitCode::kUsage,
+                  fmt::format("The input '{}' ({}) cannot be guessed from the model; add {} with your values.",
+                              argument.name, argument.type, exampleFlag(argument)));
+    }
+    specs.push_back(*chosen[a]);
+  }
   return specs;
 }
 

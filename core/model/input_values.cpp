@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "core/base/error.h"
 
@@ -31,10 +32,11 @@ class ValueReader {
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    throw Error(ExitCode::kUsage,
-                fmt::format("The value '{}' is not understood ({}); write None, true, 5, 1.5, \"text\", a tensor as "
-                            "2x3:float32, or [a, b], (a, b) and {{\"key\": a}} of these.",
-                            text_.substr(0, 100), why));
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format("The value '{}' is not understood ({}); write None, true, 5, 1.5, 1+2j, \"text\", a tensor as "
+                    "2x3:float32, or [a, b], (a, b) and {{\"key\": a}} of these.",
+                    text_.substr(0, 100), why));
   }
 
   void skipSpace() {
@@ -124,6 +126,18 @@ class ValueReader {
     return read;
   }
 
+  // "2j", "1+2j", "-0.5-1e3j".
+  static std::optional<c10::complex<double>> complexNumber(const std::string& read) {
+    char* stop = nullptr;
+    const double first = std::strtod(read.c_str(), &stop);
+    if (stop == read.c_str()) return std::nullopt;
+    if (std::string(stop) == "j") return c10::complex<double>(0, first);
+    const char* const sign = stop;
+    const double second = std::strtod(sign, &stop);
+    if ((*sign != '+' && *sign != '-') || stop == sign || std::string(stop) != "j") return std::nullopt;
+    return c10::complex<double>(first, second);
+  }
+
   IValue meaning(const std::string& read) {
     if (read == "None") return {};
     if (read == "true" || read == "True") return true;
@@ -137,6 +151,7 @@ class ValueReader {
     char* stop = nullptr;
     const double real = std::strtod(read.c_str(), &stop);
     if (*stop == '\0') return real;
+    if (const auto complex = complexNumber(read)) return *complex;
     const bool name = std::all_of(read.begin(), read.end(), [](unsigned char c) {
       return std::isalnum(c) != 0 || c >= 0x80 ||
              std::string_view("_-.+/").find(static_cast<char>(c)) != std::string::npos;
@@ -255,6 +270,10 @@ IValue converted(const IValue& value, const c10::TypePtr& type, const Taker& tak
     case c10::TypeKind::FloatType:
       if (value.isInt()) return static_cast<double>(value.toInt());
       break;
+    case c10::TypeKind::ComplexType:
+      if (value.isInt()) return c10::complex<double>(static_cast<double>(value.toInt()));
+      if (value.isDouble()) return c10::complex<double>(value.toDouble());
+      break;
     case c10::TypeKind::DeviceObjType:
       if (value.isString()) return at::Device(value.toStringRef());
       break;
@@ -286,6 +305,10 @@ std::string inputValueText(const IValue& value) {
   if (value.isBool()) return value.toBool() ? "true" : "false";
   if (value.isInt()) return std::to_string(value.toInt());
   if (value.isDouble()) return realText(value.toDouble());
+  if (value.isComplexDouble()) {
+    const auto number = value.toComplexDouble();
+    return fmt::format("{}{:+}j", number.real(), number.imag());
+  }
   if (value.isString()) return quotedText(value.toStringRef());
   if (value.isDevice()) return quotedText(value.toDevice().str());
   std::vector<std::string> parts;

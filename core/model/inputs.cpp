@@ -17,10 +17,19 @@ struct DtypeRow {
   const char* name;
   at::ScalarType type;
 };
-constexpr DtypeRow kDtypes[] = {{"float32", at::kFloat},     {"float", at::kFloat},  {"float64", at::kDouble},
-                                {"bfloat16", at::kBFloat16}, {"float16", at::kHalf}, {"int64", at::kLong},
-                                {"int32", at::kInt},         {"int16", at::kShort},  {"int8", at::kChar},
-                                {"uint8", at::kByte},        {"bool", at::kBool}};
+constexpr DtypeRow kDtypes[] = {{"float32", at::kFloat},
+                                {"float", at::kFloat},
+                                {"float64", at::kDouble},
+                                {"bfloat16", at::kBFloat16},
+                                {"float16", at::kHalf},
+                                {"int64", at::kLong},
+                                {"int32", at::kInt},
+                                {"int16", at::kShort},
+                                {"int8", at::kChar},
+                                {"uint8", at::kByte},
+                                {"bool", at::kBool},
+                                {"complex64", at::kComplexFloat},
+                                {"complex128", at::kComplexDouble}};
 
 [[noreturn]] void refuse(const std::string& text, const std::string& why) {
   throw Error(ExitCode::kUsage,
@@ -100,6 +109,8 @@ at::Tensor makeTensor(const InputSpec& spec, at::Generator& generator, double at
     sizes.push_back(low + static_cast<std::int64_t>(std::llround(at * static_cast<double>(high - low))));
   const at::ScalarType type = scalarType(spec.dtype);
   if (at::isFloatingType(type)) return at::randn(sizes, generator, at::TensorOptions().dtype(at::kFloat)).to(type);
+  if (at::isComplexType(type))
+    return at::randn(sizes, generator, at::TensorOptions().dtype(at::kComplexFloat)).to(type);
   const bool ranged = spec.low != 0 || spec.high != 0;
   const std::int64_t low = ranged ? spec.low : 0;
   const std::int64_t high = ranged ? spec.high : 1;

@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <stdexcept>
+
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/model/model.h"
+#include "core/torch/torch_error.h"
 
 namespace ipex_studio {
 
@@ -108,7 +111,10 @@ Stack NodeRunner::operands(Node* node) const {
 }
 
 void NodeRunner::store(Node* node, std::vector<IValue> results) {
-  IPEX_CHECK(results.size() == node->outputs().size(), "a node gave another number of results");
+  // Lists are unpacked into as many values as the code names; how many they hold depends on the inputs.
+  if (results.size() != node->outputs().size())
+    throw runError(std::runtime_error(
+        fmt::format("Expected {} elements in a list but found {}", node->outputs().size(), results.size())));
   for (std::size_t r = 0; r < results.size(); ++r) values_[node->output(r)] = std::move(results[r]);
 }
 

@@ -15,6 +15,12 @@ const char* floatPrecision(DType dtype) {
   return dtype == DType::kF32 ? "fp32" : dtype == DType::kF16 ? "fp16" : dtypeName(dtype);
 }
 
+// True if the weights are read as integers, whatever the values beside them are: with scales that are found while
+// running, or of packed levels.
+bool readsIntegerWeights(const OpSpec& spec) {
+  return spec.intOr("dynamic", 0) != 0 || spec.intOr("bits", 0) != 0 || spec.intOr("scaled_rows", 0) != 0;
+}
+
 // Precision to report: int8 if the step reads or writes integers (attention excepted).
 const char* precisionOf(const OpSpec& spec, const PreparedOp& op) {
   if (spec.kind == OpKind::kAttention) {
@@ -23,7 +29,10 @@ const char* precisionOf(const OpSpec& spec, const PreparedOp& op) {
   }
   const auto holdsIntegers = [](DType dtype) { return dtype == DType::kU8 || dtype == DType::kS8; };
   const DType result = op.dst[0].dtype;
-  if (holdsIntegers(result) || (!op.src.empty() && holdsIntegers(op.src[0].dtype))) return "int8";
+  const bool weight_only = spec.kind == OpKind::kLinear && op.src.size() > 1 && op.src[1].dtype == DType::kS8;
+  if (weight_only || readsIntegerWeights(spec) || holdsIntegers(result) ||
+      (!op.src.empty() && holdsIntegers(op.src[0].dtype)))
+    return "int8";
   // Products of low-precision floats count as such even if they write FP32 sums.
   const bool converts = spec.kind == OpKind::kCast || spec.kind == OpKind::kReorder;
   const bool reads_low_precision = !op.src.empty() && isLowPrecisionFloat(op.src[0].dtype);

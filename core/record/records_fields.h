@@ -2,6 +2,7 @@
 // records_json.cpp.
 #pragma once
 
+#include "core/record/argument_record.h"
 #include "core/record/bisect_record.h"
 #include "core/record/device_record.h"
 
@@ -273,6 +274,13 @@ void describe(V& v, InputRecord& r) {
   v("name", r.name);
   v("description", r.description);
   v("guessed", r.guessed);
+}
+
+template <class V>
+void describe(V& v, ArgumentRecord& r) {
+  v("name", r.name);
+  v("type", r.type);
+  v("example", r.example);
 }
 
 template <class V>

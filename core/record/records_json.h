@@ -16,6 +16,7 @@
 
 namespace ipex_studio {
 
+struct ArgumentRecord;   // core/record/argument_record.h
 struct ValueDifference;  // core/record/bisect_record.h
 struct BisectRecord;
 
@@ -43,6 +44,7 @@ nlohmann::json toJson(const DecisionRecord& record);
 nlohmann::json toJson(const Coverage& record);
 nlohmann::json toJson(const RunRecord& record);
 nlohmann::json toJson(const InputRecord& record);
+nlohmann::json toJson(const ArgumentRecord& record);
 nlohmann::json toJson(const ModelRecord& record);
 nlohmann::json toJson(const JobRecord& record);
 

@@ -363,15 +363,21 @@ void GraphCanvas::drawFrames(const View& view, ImVec2 mouse, bool hovered) {
     view.list->AddRectFilled(low, high, face, 6 * view.zoom);
     view.list->AddRect(low, high, withAlpha(view.theme.line, 0.8F), 6 * view.zoom);
     if (view.detail() < kFullDetail) continue;
-    const std::string head = "\xE2\x88\x92 " + frame.title;
-    const float width = std::min(textSize(font, pixels, head).x, high.x - low.x - 12 * view.zoom);
-    const ImVec2 at = {low.x + 6 * view.zoom, low.y + 1.5F * view.zoom};
-    const bool over = hovered && mouse.x >= at.x && mouse.x < at.x + width && mouse.y >= low.y &&
+    // A handle with a minus, as in trees of folders, then the name.
+    const ImVec2 handle = {low.x + 5 * view.zoom, low.y + 2 * view.zoom};
+    const ImVec2 at = {handle.x + pixels + 4 * view.zoom, low.y + 1.5F * view.zoom};
+    const float width = std::min(textSize(font, pixels, frame.title).x, high.x - at.x - 6 * view.zoom);
+    const bool over = hovered && mouse.x >= handle.x && mouse.x < at.x + width && mouse.y >= low.y &&
                       mouse.y < low.y + kFrameHead * view.zoom;
     frame_boxes_.push_back({low.x, low.y, high.x, high.y});
-    texts_taken_.push_back({at.x, at.y, at.x + width, at.y + pixels});
+    texts_taken_.push_back({handle.x, at.y, at.x + width, at.y + pixels});
     if (over) frame_at_ = static_cast<std::int32_t>(f);
-    drawFittedText(view.list, font, pixels, at, width + 1, over ? view.theme.accent : view.theme.faint, head);
+    const ImU32 ink = over ? view.theme.accent : view.theme.dim;
+    const ImVec2 middle = {handle.x + pixels / 2, handle.y + pixels / 2};
+    view.list->AddRectFilled(handle, {handle.x + pixels, handle.y + pixels}, view.theme.raised, 2 * view.zoom);
+    view.list->AddRect(handle, {handle.x + pixels, handle.y + pixels}, ink, 2 * view.zoom);
+    view.list->AddLine({middle.x - pixels / 4, middle.y}, {middle.x + pixels / 4, middle.y}, ink, view.zoom);
+    drawFittedText(view.list, font, pixels, at, width + 1, ink, frame.title);
     ++drawn_.texts;
   }
   if (frame_at_ >= 0) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);

@@ -48,6 +48,8 @@ int dispatch(const CommandLine& line, const WindowRunner& window) {
       return writeReport(line);
     case CommandKind::kImport:
       return importDatabase(line);
+    case CommandKind::kList:
+      return listRuns(line);
     case CommandKind::kPrune:
       return pruneDatabase(line);
     case CommandKind::kCompletion:

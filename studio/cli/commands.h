@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "profiler/database.h"
 #include "studio/flags/command_line.h"
 #include "studio/job/session_job.h"
 #include "studio/window/window.h"
@@ -25,6 +26,7 @@ int checkAgainst(const CommandLine& line);  // check
 int bisectModel(const CommandLine& line);
 int compareRecordedRuns(const CommandLine& line);
 int writeReport(const CommandLine& line);
+int listRuns(const CommandLine& line);
 int importDatabase(const CommandLine& line);
 int pruneDatabase(const CommandLine& line);
 int printCompletion(const CommandLine& line);
@@ -45,6 +47,8 @@ void checkFiles(const CommandLine& line);
 // Says on stderr if a model has dangerous findings, and what holds it back.
 void sayDangers(const CheckedModel& model, const JobRequest& request);
 
+// Says on stderr the numbers under which a job and its runs are found again, and if the model was faster in FP32.
+void sayRecorded(const Database& database, std::int64_t id, const std::string& precision);
 // Reports on stderr which files were written.
 void sayExport(const CommandLine& line);
 

@@ -111,7 +111,7 @@ int verifyModels(const CommandLine& line) {
   const CheckedModel candidate = checkModel(line.other);
   for (const CheckedModel* model : {&original, &candidate}) sayDangers(*model, request);
   TerminalProgress progress;
-  const auto records = verifyFiles(original, candidate, request, progress, cancellation);
+  const auto records = verifyFiles(original, candidate, request, progress, cancellation).records;
   progress.clear();
   const AccuracyRecord& worst = records.front();
   if (line.json) {

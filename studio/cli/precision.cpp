@@ -54,8 +54,7 @@ void finishJob(const CommandLine& line, ModelJob& job, JobDatabase& database) {
   sayExport(line);
   if (database.problem())
     throw Error(ExitCode::kDatabase, fmt::format("The run is not recorded. {}", database.problem()->what()));
-  std::fprintf(stderr, "Recorded as job %lld in %s.\n", static_cast<long long>(*id),
-               database.database()->path().c_str());
+  sayRecorded(*database.database(), *id, job.job().runs.back().precision);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Commands on recorded runs: compare, db import, db prune.
+// Commands on recorded runs: compare, db list, db import, db prune.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -25,6 +25,15 @@ int compareRecordedRuns(const CommandLine& line) {
   const TerminalStyle style = stdoutStyle();
   printText(line.json ? dumpJson(comparisonJson(comparison)) + "\n"
                       : comparisonTable(comparison, style.columns, style.color));
+  return static_cast<int>(ExitCode::kOk);
+}
+
+int listRuns(const CommandLine& line) {
+  const Database database =
+      Database::open(line.database.empty() ? defaultDatabasePath() : line.database, OpenMode::kReadOnly);
+  const std::vector<JobSummary> jobs = database.jobs(line.newest);
+  const TerminalStyle style = stdoutStyle();
+  printText(line.json ? dumpJson(jobsJson(jobs)) + "\n" : jobTable(jobs, style.columns, style.color));
   return static_cast<int>(ExitCode::kOk);
 }
 

@@ -1,14 +1,17 @@
 // The commands run and bench: the main job without a window.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <set>
 
 #include "core/plan/prepared_weights.h"
 #include "core/record/records_json.h"
 #include "profiler/export_json.h"
+#include "profiler/faster_fp32.h"
 #include "profiler/precision_table.h"
 #include "profiler/run_table.h"
+#include "profiler/text.h"
 #include "studio/cli/commands.h"
 #include "studio/cli/interrupt.h"
 #include "studio/cli/precision.h"
@@ -44,6 +47,16 @@ void print(const CommandLine& line, const JobRecord& job) {
   printText(runTable(job, style.columns, style.color) + (side_by_side ? "\n" + precisionTable(job) : ""));
 }
 
+// Says if the model was faster in FP32, in this job or an earlier one, than in the precision that was asked for.
+void sayFasterFp32(const Database& database, const std::vector<JobSummary>& jobs, const JobSummary& recorded,
+                   const std::string& precision) {
+  if (precision == "fp32") return;
+  const std::vector<std::int64_t> runs = newestRuns(jobs, recorded, {"fp32", precision});
+  if (std::count(runs.begin(), runs.end(), 0) > 0) return;
+  if (const auto fp32 = fasterFp32(compareRunSet(database, runs), precision))
+    std::fprintf(stderr, "FP32 was faster: %s ms.\n", msText(static_cast<double>(fp32->p50_ns)).c_str());
+}
+
 }  // namespace
 
 void sayDangers(const CheckedModel& model, const JobRequest& request) {
@@ -55,6 +68,19 @@ void sayDangers(const CheckedModel& model, const JobRequest& request) {
   std::fprintf(stderr, "%s: dangerous findings (%s); it runs %s. ipex-studio inspect tells them.\n",
                displayText(model.path).c_str(), displayText(fmt::format("{}", fmt::join(kinds, ", "))).c_str(),
                request.trust ? "without the sandbox, as --trust says" : "in the sandbox");
+}
+
+void sayRecorded(const Database& database, std::int64_t id, const std::string& precision) {
+  constexpr std::int64_t kMaxJobs = 1000;
+  const std::vector<JobSummary> jobs = database.jobs(kMaxJobs);
+  const auto recorded = std::find_if(jobs.begin(), jobs.end(), [&](const JobSummary& job) { return job.id == id; });
+  std::string runs;
+  if (recorded != jobs.end()) {
+    sayFasterFp32(database, jobs, *recorded, precision);
+    for (const RunSummary& run : recorded->runs) runs += fmt::format("{}{}", runs.empty() ? "" : ", ", run.id);
+  }
+  std::fprintf(stderr, "Recorded as job %lld (runs %s) in %s.\n", static_cast<long long>(id), runs.c_str(),
+               database.path().c_str());
 }
 
 void sayExport(const CommandLine& line) {
@@ -105,8 +131,7 @@ int runAndExport(const CommandLine& line) {
   if (database.problem()) {
     throw Error(ExitCode::kDatabase, fmt::format("The run is not recorded. {}", database.problem()->what()));
   }
-  std::fprintf(stderr, "Recorded as job %lld in %s.\n", static_cast<long long>(*id),
-               database.database()->path().c_str());
+  sayRecorded(*database.database(), *id, job.job().runs.back().precision);
   return static_cast<int>(ExitCode::kOk);
 }
 

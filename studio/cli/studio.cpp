@@ -107,7 +107,6 @@ int openStudio(const CommandLine& line, const WindowRunner& window) {
   options.script_path = line.script;
   options.report_path = line.report;
   options.scale = line.scale;
-  options.title = line.model.empty() ? "ipex-studio" : "ipex-studio - " + line.model;
   SessionOptions session_options;
   session_options.file = line.model;
   session_options.database_path = line.database;

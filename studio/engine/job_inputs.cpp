@@ -18,12 +18,6 @@ constexpr int kSequenceSteps = 4;
 constexpr std::size_t kMaxCases = 4;
 constexpr std::size_t kMaxSteps = 32;
 
-std::vector<InputSpec> parseAll(const std::vector<std::string>& texts) {
-  std::vector<InputSpec> specs;
-  for (const std::string& text : texts) specs.push_back(parseInputSpec(text));
-  return specs;
-}
-
 // Longest description of a value from a file.
 constexpr std::size_t kMaxDescription = 400;
 
@@ -59,6 +53,14 @@ std::vector<bool> takenBy(const std::vector<InputSpec>& specs, const std::vector
   return taken;
 }
 
+}  // namespace
+
+std::vector<InputSpec> parseInputSpecs(const std::vector<std::string>& texts) {
+  std::vector<InputSpec> specs;
+  for (const std::string& text : texts) specs.push_back(parseInputSpec(text));
+  return specs;
+}
+
 InputRecord describeSpec(const InputSpec& spec) {
   InputRecord record;
   record.name = spec.name;
@@ -70,20 +72,18 @@ InputRecord describeSpec(const InputSpec& spec) {
   return record;
 }
 
-}  // namespace
-
 JobInputs::JobInputs(Model& model, const EngineJob& job)
     : seed_(job.measure.seed), reads_fp16_as_fp32_(model.readsFp16AsFp32()) {
   if (!job.inputs_path.empty()) {
     const NamedInputs file = readNamedInputs(job.inputs_path);
     const std::vector<std::string> arguments = argumentNames(model);
-    std::vector<InputSpec> given = parseAll(job.inputs);
+    std::vector<InputSpec> given = parseInputSpecs(job.inputs);
     file_slots_ = place(arguments, file, "--inputs " + job.inputs_path, takenBy(given, arguments), &given);
     specs_ = model.completeInputs(given);
     readRecorded(job, file);
   } else if (job.inputs.empty() && !job.guessed.empty()) {
     try {
-      specs_ = model.completeInputs(parseAll(job.guessed));
+      specs_ = model.completeInputs(parseInputSpecs(job.guessed));
       makeExample();
       return;
     } catch (const Error&) {
@@ -91,7 +91,7 @@ JobInputs::JobInputs(Model& model, const EngineJob& job)
       specs_ = model.guessInputs();
     }
   } else {
-    specs_ = model.completeInputs(parseAll(job.inputs));
+    specs_ = model.completeInputs(parseInputSpecs(job.inputs));
   }
   makeExample();
 }
@@ -104,7 +104,7 @@ JobInputs::JobInputs(Model& model, const EngineJob& job, const NamedInputs& samp
   std::vector<InputSpec> given;
   file_slots_ = place(arguments, sample, "--data " + job.data.path, std::vector<bool>(arguments.size()), &given);
   const std::vector<bool> of_data = takenBy(given, arguments);
-  std::vector<InputSpec> others = parseAll(job.inputs);
+  std::vector<InputSpec> others = parseInputSpecs(job.inputs);
   if (!job.inputs_path.empty()) {
     const NamedInputs file = readNamedInputs(job.inputs_path);
     // A file of fewer values than there are arguments without a flag is meant for those that the data leaves open.

@@ -10,6 +10,10 @@
 
 namespace ipex_studio {
 
+// Reads texts of --input. Throws Error(kUsage).
+std::vector<InputSpec> parseInputSpecs(const std::vector<std::string>& texts);
+InputRecord describeSpec(const InputSpec& spec);
+
 class JobInputs {
  public:
   // Values of --inputs fill the arguments they name, or in order those that no --input names; --input fills the rest by

@@ -29,6 +29,7 @@
 #include "studio/engine/job_inputs.h"
 #include "studio/engine/job_recipe.h"
 #include "studio/engine/job_rounds.h"
+#include "studio/engine/job_signature.h"
 #include "studio/engine/job_verify.h"
 #include "studio/engine/jobs.h"
 #include "studio/engine/split_choice.h"
@@ -44,31 +45,38 @@ struct Begun {
   std::unique_ptr<DataSet> data;
   std::optional<JobInputs> inputs;
   std::optional<FrozenModel> frozen;
+  bool inputs_count = false;  // true: what fails now fails because of the inputs
   // Reference results per sequence of the verification; empty: they are computed when needed.
   std::vector<ReferenceResults> references;
 };
 
-Begun begin(const EngineJob& job, Channel& channel) {
+void begin(const EngineJob& job, Channel& channel, Begun& begun) {
   channel.progress("load", 0);
-  Begun begun;
   const std::int64_t load_begin = nowNs();
   begun.model = Model::load(kEngineModelPath, job.method);
   begun.load_ns = nowNs() - load_begin;
   for (const std::string& note : begun.model->notes()) channel.log(note);
+  sendSignature(*begun.model, channel);
   begun.data = openJobData(*begun.model, job);
+  if (begun.data) jobMetric(job.data, *begun.data);  // throws before work begins if the data cannot be judged
+  begun.inputs_count = true;
   if (begun.data) {
     begun.inputs.emplace(*begun.model, job, namedInputs(*begun.data, begun.data->batch(0)));
-    jobMetric(job.data, *begun.data);  // throws before work begins if the data cannot be judged
   } else {
     begun.inputs.emplace(*begun.model, job);
   }
-  return begun;
+  channel.progress("freeze", 0.1);
+  try {
+    begun.frozen = freezeModel(begun.model->module(), begun.inputs->example(), job.optimize.preserved_methods);
+  } catch (const c10::Error& problem) {
+    throw runError(problem);
+  }
+  begun.inputs_count = false;
 }
 
 // Does the work that no decision changes ahead of the job, then waits for the job.
 EngineJob waitForJob(EngineJob job, Begun& begun, Channel& channel) {
   channel.progress("prepare", 0.1);
-  begun.frozen = freezeModel(begun.model->module(), begun.inputs->example(), job.optimize.preserved_methods);
   const bool stateful = !ModuleState(begun.frozen->module).empty();
   for (const auto& steps : begun.inputs->verificationSequences(stateful)) {
     begun.references.push_back(referenceResults(begun.model->module(), steps, job.reset_method));
@@ -79,6 +87,15 @@ EngineJob waitForJob(EngineJob job, Begun& begun, Channel& channel) {
   job.measure = next.measure;
   job.tune_budget_s = next.tune_budget_s;
   return job;
+}
+
+// Rewrites and plans the model. `job`: its recipe becomes the one that is used.
+OptimizedModel rewrite(EngineJob& job, Begun& begun, ChannelObserver& observer, Channel& channel) {
+  channel.progress("rewrite", 0.2);
+  OptimizeOptions& options = job.optimize;
+  options.quantization_recipe =
+      ownRecipe(options.quantization_recipe, begun.model->module(), begun.inputs->example(), options);
+  return optimizeModel(std::move(*begun.frozen), options, observer);
 }
 
 void sendModel(const OptimizedModel& optimized, const JobInputs& inputs, Channel& channel) {
@@ -303,17 +320,21 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
 }  // namespace
 
 void runOptimizeJob(const EngineJob& described, Channel& channel) {
-  Begun begun = begin(described, channel);
-  const EngineJob job = described.wait ? waitForJob(described, begun, channel) : described;
-  useJobDevice(job);
-  const JobInputs& inputs = *begun.inputs;
-  channel.progress("freeze", 0.2);
+  Begun begun;
+  EngineJob job = described;
   ChannelObserver observer(channel, static_cast<int>(defaultPasses().size()) + 2);
-  OptimizeOptions options = job.optimize;
-  options.quantization_recipe =
-      ownRecipe(options.quantization_recipe, begun.model->module(), inputs.example(), options);
-  OptimizedModel optimized = begun.frozen ? optimizeModel(std::move(*begun.frozen), options, observer)
-                                          : optimizeModel(begun.model->module(), inputs.example(), options, observer);
+  OptimizedModel optimized;
+  try {
+    begin(described, channel, begun);
+    if (described.wait) job = waitForJob(described, begun, channel);
+    useJobDevice(job);
+    optimized = rewrite(job, begun, observer, channel);
+  } catch (const std::exception&) {
+    // Its graph helps to find out what to run the model with.
+    if (begun.model) sendUnrun(*begun.model, described, begun.inputs_count, channel);
+    throw;
+  }
+  const JobInputs& inputs = *begun.inputs;
   const ModuleState state(optimized.module);
   optimized.preprocess = jobPreprocess(job);
   optimized.method = job.method;
@@ -328,7 +349,7 @@ void runOptimizeJob(const EngineJob& described, Channel& channel) {
     {
       const TuningWatch watch(optimized.tuning, channel);
       const std::int64_t run_begin = nowNs();
-      eliminateSlowRegions(optimized, inputs.example(), options, observer);
+      eliminateSlowRegions(optimized, inputs.example(), job.optimize, observer);
       firstRun(optimized.module, inputs.example());
       first_run_ns = nowNs() - run_begin;
     }
@@ -358,8 +379,13 @@ void runOptimizeJob(const EngineJob& described, Channel& channel) {
 void runVerifyJob(const EngineJob& job, Channel& channel) {
   channel.progress("load", 0);
   Model original = Model::load(kEngineModelPath, job.method);
+  const std::int64_t load_begin = nowNs();
   Model candidate = Model::load(kEngineOtherPath, job.method);
+  const std::int64_t load_ns = nowNs() - load_begin;
   const JobInputs inputs(original, job);
+  const ModuleState state(candidate.module());
+  const std::int64_t first_run_ns = firstRun(candidate.module(), inputs.example());
+  state.restore();
   nlohmann::json records = nlohmann::json::array();
   std::vector<AccuracyRecord> all;
   for (const auto& steps : inputs.verificationSequences(keepsState(original.module()))) {
@@ -376,7 +402,7 @@ void runVerifyJob(const EngineJob& job, Channel& channel) {
     return std::make_tuple(a.output != -1, a.pass, -a.max_rel) < std::make_tuple(b.output != -1, b.pass, -b.max_rel);
   });
   for (const AccuracyRecord& record : all) records.push_back(toJson(record));
-  channel.send({{"type", "result"}, {"accuracy", records}});
+  channel.send({{"type", "result"}, {"accuracy", records}, {"load_ns", load_ns}, {"first_run_ns", first_run_ns}});
 }
 
 void runPassesJob(Channel& channel) {

@@ -19,5 +19,6 @@ void runBisectFilesJob(const EngineJob& job, Channel& channel);
 void runCalibrateJob(const EngineJob& job, Channel& channel);
 void runSearchJob(const EngineJob& job, Channel& channel);
 void runPassesJob(Channel& channel);
+void runSampleJob(Channel& channel);
 
 }  // namespace ipex_studio

@@ -45,6 +45,8 @@ void runJob(const EngineJob& job, Channel& channel) {
       return runSearchJob(job, channel);
     case JobKind::kPasses:
       return runPassesJob(channel);
+    case JobKind::kSample:
+      return runSampleJob(channel);
   }
 }
 

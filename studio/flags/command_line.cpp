@@ -250,8 +250,15 @@ void addDatabaseCommands(CLI::App& app, CommandLine& line) {
       ->type_name("N")
       ->check(CLI::PositiveNumber);
 
-  CLI::App* db = app.add_subcommand("db", "Bring recorded runs together, or throw old ones away");
+  CLI::App* db = app.add_subcommand("db", "List recorded runs, bring them together, or throw old ones away");
   db->require_subcommand(1);
+  CLI::App* list =
+      addCommand(*db, line, CommandKind::kList, "list", "List the runs, with the numbers that compare takes");
+  list->add_option("--newest", line.newest, "So many of the newest jobs.")
+      ->type_name("N=20")
+      ->check(CLI::PositiveNumber);
+  addDatabase(*list, line);
+  addJson(*list, line);
   CLI::App* import = addCommand(*db, line, CommandKind::kImport, "import", "Take over the runs of another database");
   import->add_option("FROM", line.other, "The database to read.")->required()->type_name("FILE");
   addDatabase(*import, line);

@@ -28,6 +28,7 @@ enum class CommandKind {
   kTune,
   kCompare,
   kReport,
+  kList,
   kImport,
   kPrune,
   kCompletion,
@@ -49,6 +50,7 @@ struct CommandLine : Request {
   std::string format = "txt";      // kShow
   std::vector<std::int64_t> runs;  // kCompare: two
   std::int64_t job = 0;            // kReport; 0: the newest
+  std::int64_t newest = 20;        // kList: number of jobs
   std::int64_t keep_jobs = -1;     // kPrune
   std::int64_t keep_mb = -1;       // kPrune
   std::string shell;               // kCompletion

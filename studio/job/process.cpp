@@ -211,6 +211,17 @@ void Cancellation::clear() {
 
 std::string engineProgram() { return ownProgram("ipex-studio-engine"); }
 
+std::string operatorsLibrary() {
+  std::error_code code;
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", code).parent_path();
+  const auto prefix = folder.parent_path();
+  for (const auto& candidate : {folder, prefix / "lib", prefix / "lib" / "x86_64-linux-gnu", prefix / "lib64"}) {
+    const auto library = candidate / "libipex_studio_ops.so";
+    if (::access(library.c_str(), R_OK) == 0) return library.string();
+  }
+  return "";
+}
+
 EngineProcess::EngineProcess(const EngineStart& start, const Cancellation& cancellation)
     : limits_(start.limits), cancellation_(cancellation) {
   int sockets[2], errors[2], status[2];

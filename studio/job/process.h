@@ -78,6 +78,8 @@ struct EngineStart {
 // Path of "ipex-studio-engine" beside this program or in ../libexec/ipex-studio. Throws Error(kFailure) if it is
 // missing.
 std::string engineProgram();
+// Path of the operator library that compiled exports need, beside this program or installed with it; empty: not found.
+std::string operatorsLibrary();
 
 // One running engine. Not thread-safe; must live on the thread that made it, since the engine dies with that thread.
 // The destructor kills the engine.

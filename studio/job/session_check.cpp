@@ -155,7 +155,7 @@ ModelCheck checkModels(const CheckedModel& old_model, const CheckedModel& new_mo
   JobRequest compared = request;
   compared.data = DataRequest();
   if (compared.inputs_path.empty() && compared.inputs.empty()) compared.inputs = rounds.inputs();
-  check.accuracy = verifyFiles(old_model, new_model, compared, events, cancellation);
+  check.accuracy = verifyFiles(old_model, new_model, compared, events, cancellation).records;
   const AccuracyRecord& worst = check.accuracy.front();
   check.accurate = worst.pass;
   check.accuracy_text = fmt::format("cosine {:.6f}, {:.1f} dB; {}", worst.cosine, worst.sqnr_db, worst.text);

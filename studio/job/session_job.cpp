@@ -53,6 +53,14 @@ const json& recordOf(const json& message) {
   return *found;
 }
 
+std::vector<ArgumentRecord> readSignature(const json& message) {
+  const auto found = message.find("arguments");
+  if (found == message.end() || !found->is_array()) unexpectedMessage("signature");
+  std::vector<ArgumentRecord> arguments;
+  for (const json& argument : *found) arguments.push_back(recordFromJson<ArgumentRecord>(argument));
+  return arguments;
+}
+
 }  // namespace
 
 ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, bool with_baseline, JobEvents& events,
@@ -176,6 +184,10 @@ void ModelJob::absorb(Side& side, const json& message) {
     job_.model.nodes = record.nodes;
     job_.model.inputs = std::move(record.inputs);
     if (!record.origins.empty()) job_.model.origins = std::move(record.origins);
+  } else if (type == "refused") {
+    inputs_refused_ = true;
+  } else if (type == "signature") {
+    if (&side == optimized_.get()) events_.onSignature(readSignature(message));
   } else if (type == "frozen") {
     job_.frozen = std::make_shared<const GraphSnapshot>(recordFromJson<GraphSnapshot>(recordOf(message)));
     events_.onRecord(job_);

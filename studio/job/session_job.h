@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/record/argument_record.h"
 #include "core/record/bisect_record.h"
 #include "core/record/request.h"
 #include "core/record/tuning_store.h"
@@ -41,6 +42,8 @@ class JobEvents {
   // The job goes on. `fraction`: of the whole job, 0..1; `eta_s` is negative while unknown.
   virtual void onProgress(const std::string& /*stage*/, double /*fraction*/, double /*eta_s*/) {}
   virtual void onLog(const std::string& /*text*/, bool /*warning*/) {}
+  // The arguments of forward are known; nothing has run yet.
+  virtual void onSignature(const std::vector<ArgumentRecord>& /*arguments*/) {}
   // The record holds something new that is worth showing.
   virtual void onRecord(const JobRecord& /*job*/) {}
   // Both latencies and the verdict of a job that is measured against a version before are known; times of single
@@ -98,6 +101,8 @@ class ModelJob {
   // Tuning records that the engines sent; only their form is checked.
   const MemoryTuningStore& tuning() const { return tuning_; }
   bool accurate() const { return accurate_; }
+  // True if the model could not be run because of its inputs; job() then has the graph as far as it is known.
+  bool inputsRefused() const { return inputs_refused_; }
   // A sentence on why the results are not accurate; empty if they are.
   std::string accuracySentence() const;
 
@@ -142,6 +147,7 @@ class ModelJob {
   std::vector<std::unique_ptr<Side>> others_;  // engines of JobRequest::also
   std::unique_ptr<Side> optimized_;
   bool accurate_ = true;
+  bool inputs_refused_ = false;
   // What to leave out for the results to be right, and what it does wrong; empty: not known.
   std::string leave_out_, fault_;
   std::vector<Remark> left_out_;  // faults that the job started over without
@@ -152,10 +158,19 @@ class ModelJob {
 // Names and summaries of all passes, in the order of the pipeline. Throws Error.
 std::vector<std::pair<std::string, std::string>> listPasses(const Cancellation& cancellation);
 
-// Compares the results of two files on this machine; the worst output is first. Of `request` it uses inputs, reset
+// The second of two files beside the first.
+struct FileVerdict {
+  std::vector<AccuracyRecord> records;         // the worst output first
+  std::int64_t load_ns = 0, first_run_ns = 0;  // of the second file
+};
+
+// Makes the sample model, if it is not there yet, beside the database; returns its path. Throws Error.
+std::string writeSampleModel(const Cancellation& cancellation);
+
+// Compares the results of two files on this machine. Of `request` it uses inputs, reset
 // method, threads, seed and trust. Throws Error.
-std::vector<AccuracyRecord> verifyFiles(const CheckedModel& original, const CheckedModel& candidate,
-                                        const JobRequest& request, JobEvents& events, const Cancellation& cancellation);
+FileVerdict verifyFiles(const CheckedModel& original, const CheckedModel& candidate, const JobRequest& request,
+                        JobEvents& events, const Cancellation& cancellation);
 
 // Finds the first node at which the model that `request` makes differs from its original or, with `other` (may be
 // null), at which that file does, and what is to blame. Throws Error.

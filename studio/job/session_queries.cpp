@@ -1,8 +1,13 @@
 // Jobs that answer with one result: the list of passes, the comparison of two files, the first wrong node.
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <limits>
 
 #include "core/record/records_json.h"
 #include "core/runtime/machine_facts.h"
+#include "profiler/database.h"
 #include "studio/job/session_request.h"
 
 namespace ipex_studio {
@@ -51,9 +56,27 @@ std::vector<std::pair<std::string, std::string>> listPasses(const Cancellation& 
   return passes;
 }
 
-std::vector<AccuracyRecord> verifyFiles(const CheckedModel& original, const CheckedModel& candidate,
-                                        const JobRequest& request, JobEvents& events,
-                                        const Cancellation& cancellation) {
+std::string writeSampleModel(const Cancellation& cancellation) {
+  const std::filesystem::path path = std::filesystem::path(defaultDatabasePath()).parent_path() / "sample.pt";
+  if (::access(path.c_str(), R_OK) == 0) return path.string();
+  std::filesystem::create_directories(path.parent_path());
+  const JobFolder folder;
+  const UniqueFd file = openExportFile(folder);
+  EngineStart start;
+  start.program = engineProgram();
+  start.job_folder = folder.path();
+  start.export_fd = file.get();
+  EngineProcess engine(start, cancellation);
+  EngineJob job;
+  job.kind = JobKind::kSample;
+  const json result = runToResult(engine, job, nullptr);
+  moveExport(file.get(), messageInteger(result, "model_bytes", 1, std::numeric_limits<std::int64_t>::max()),
+             path.string());
+  return path.string();
+}
+
+FileVerdict verifyFiles(const CheckedModel& original, const CheckedModel& candidate, const JobRequest& request,
+                        JobEvents& events, const Cancellation& cancellation) {
   checkRequest(request);
   const JobFolder folder;
   if (!original.worker.empty() || !candidate.worker.empty())
@@ -65,10 +88,14 @@ std::vector<AccuracyRecord> verifyFiles(const CheckedModel& original, const Chec
   EngineProcess engine(start, cancellation);
   const json result =
       runToResult(engine, engineJob(JobKind::kVerify, original, request, folder, start.threads), &events);
-  std::vector<AccuracyRecord> records;
-  for (const json& record : resultList(result, "accuracy")) records.push_back(recordFromJson<AccuracyRecord>(record));
-  if (records.empty()) unexpectedMessage("result");
-  return records;
+  FileVerdict verdict;
+  for (const json& record : resultList(result, "accuracy"))
+    verdict.records.push_back(recordFromJson<AccuracyRecord>(record));
+  if (verdict.records.empty()) unexpectedMessage("result");
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  verdict.load_ns = messageInteger(result, "load_ns", 0, kMax);
+  verdict.first_run_ns = messageInteger(result, "first_run_ns", 0, kMax);
+  return verdict;
 }
 
 BisectRecord bisect(const CheckedModel& original, const CheckedModel* other, const JobRequest& request,

@@ -18,9 +18,8 @@ constexpr float kHistoryPoints = 860;
 constexpr std::array<double, 4> kThresholds = {0, 0.01, 0.05, 0.2};
 
 std::string runText(const RunSummary& run) {
-  std::string text =
-      fmt::format("{} {}, {} thread{}", run.variant == "baseline" ? "as it is" : displayText(run.variant, 24),
-                  displayText(run.precision, 12), run.threads, run.threads == 1 ? "" : "s");
+  std::string text = fmt::format("{} {}, {} thread{}", displayText(run.variant, 24), displayText(run.precision, 12),
+                                 run.threads, run.threads == 1 ? "" : "s");
   if (run.instances > 1) text += fmt::format(" × {}", run.instances);
   return run.id > 0 ? fmt::format("run {}: {}", run.id, text) : text;
 }
@@ -146,8 +145,7 @@ class ComparePanel : public Panel {
       if (t > 0) ImGui::SameLine(0, ui_.px(2));
       const std::string text = t == 0 ? "all" : fmt::format("≥ {:.0f} % of the run", kThresholds[t] * 100);
       ImGui::SetCursorPosX(ImGui::GetCursorPosX() + (t == 0 ? ui_.px(10) : 0));
-      if (!button(ui_, text.c_str(), text, t == threshold_ ? ButtonLook::kChosen : ButtonLook::kQuiet, true,
-                  ui_.fonts.text))
+      if (!button(ui_, text.c_str(), text, t == threshold_ ? ButtonLook::kChosen : ButtonLook::kQuiet, ui_.fonts.text))
         continue;
       threshold_ = t;
       sortDelta();
@@ -194,8 +192,8 @@ class ComparePanel : public Panel {
     std::string text = fmt::format("95 % {:.2f}–{:.2f}", ratio.low, ratio.high);
     // Only the first and the last run are named, which the verdict compares.
     for (std::size_t r = 0; r < set.runs.size(); r += std::max<std::size_t>(1, set.runs.size() - 1))
-      text += fmt::format(" · {} {}, {:.3f} ms", runLetter(r), runText(set.runs[r]),
-                          static_cast<double>(set.runs[r].p50_ns) / 1e6);
+      text += fmt::format(" · {} {}, {}", runLetter(r), runText(set.runs[r]),
+                          formatTime(static_cast<double>(set.runs[r].p50_ns)));
     for (std::size_t r = 0; r < set.runs.size(); ++r) {
       if (!timed_[r]) text += fmt::format(" · {} has no times of operations", runLetter(r));
     }

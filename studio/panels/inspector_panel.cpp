@@ -54,6 +54,7 @@ class InspectorPanel : public Panel {
     ImGui::SameLine(left + ui_.px(kKeyPoints), 0);
     const float room = ImGui::GetContentRegionAvail().x;
     fittedLabel(ui_, ui_.theme.text, text, room, mono ? ui_.fonts.mono : nullptr);
+    copyMenu(ui_, text);
   }
 
   // Draws the model and the machine while nothing is selected.
@@ -70,7 +71,9 @@ class InspectorPanel : public Panel {
     if (job.model.nodes > 0) entry("nodes", std::to_string(job.model.nodes));
     for (std::size_t i = 0; i < std::min(job.model.inputs.size(), kMaxEntries); ++i) {
       const InputRecord& input = job.model.inputs[i];
-      entry(displayText(input.name, 24), formatInput(input.description) + (input.guessed ? " (guess)" : ""));
+      entry(displayText(input.name, 24), input.description.empty()
+                                             ? "not known"
+                                             : formatInput(input.description) + (input.guessed ? " (guess)" : ""));
     }
     if (!job.machine.cpu.empty()) {
       heading("Machine");
@@ -81,7 +84,7 @@ class InspectorPanel : public Panel {
       entry("oneDNN", displayText(job.machine.onednn, 24));
       entry("governor", displayText(job.machine.governor, 24));
     }
-    drawRun("As it is", snapshot.index->baseline);
+    drawRun("Baseline", snapshot.index->baseline);
     drawRun("Optimized", snapshot.index->optimized);
     ImGui::Dummy({1, ui_.px(10)});
     paragraph(ui_.theme.dim, "Click a node of the graph or a row below to see everything about it.");
@@ -95,10 +98,9 @@ class InspectorPanel : public Panel {
     const bool timed = index.latency.samples > 0;
     entry("latency p50", timed ? formatSpread(index.latency) : "not measured", timed);
     entry("runs", timed ? fmt::format("{} on {}", index.latency.samples, threads) : threads);
-    if (run.compile_ns > 0) entry("compile", formatTime(static_cast<double>(run.compile_ns), 0));
-    if (run.first_run_ns > 0) entry("first run", formatTime(static_cast<double>(run.first_run_ns), 0));
-    if (run.peak_rss_bytes > 0)
-      entry("peak memory", fmt::format("{:.0f} MB", static_cast<double>(run.peak_rss_bytes) / 1e6));
+    if (run.compile_ns > 0) entry("compile", formatTime(static_cast<double>(run.compile_ns)));
+    if (run.first_run_ns > 0) entry("first run", formatTime(static_cast<double>(run.first_run_ns)));
+    if (run.peak_rss_bytes > 0) entry("peak memory", formatBytes(run.peak_rss_bytes));
     // Share that runs as compiled plans; the rest stays with the interpreter.
     if (run.coverage.nodes > 0) entry("compiled", fmt::format("{:.0f} % of nodes", run.coverage.nodes * 100));
     if (run.coverage.nodes > 0 && timed) entry("", fmt::format("{:.0f} % of time", run.coverage.time * 100));
@@ -136,7 +138,7 @@ class InspectorPanel : public Panel {
     drawPrecision(snapshot, selection);
     drawRemarks(snapshot, selection);
     drawOrigins(snapshot, selection);
-    if (node != nullptr) drawNode(*shown, *node, stage > 0 ? index.stages[stage].name : "the frozen graph");
+    if (node != nullptr) drawNode(*shown, *node, stage > 0 ? index.stages[stage].name : "the baseline");
   }
 
   // Draws time and error of the operation in each precision, and why its precision is not lower.
@@ -213,7 +215,7 @@ class InspectorPanel : public Panel {
     double optimized_ns = 0;
     for (const std::int32_t r : rows) optimized_ns += index.optimized.rows[r].time.p50_ns;
     heading("Time");
-    if (baseline_ns > 0) entry("as it is", formatTime(baseline_ns));
+    if (baseline_ns > 0) entry("baseline", formatTime(baseline_ns));
     if (!rows.empty()) entry("optimized", formatTime(optimized_ns));
     if (baseline_ns > 0 && optimized_ns > 0) entry("ratio", fmt::format("{:.2f}×", baseline_ns / optimized_ns));
     for (std::size_t i = 0; i < std::min(rows.size(), kMaxEntries); ++i) {
@@ -321,7 +323,7 @@ class InspectorPanel : public Panel {
     for (std::size_t i = 0; i < std::min(origins.size(), kMaxEntries); ++i) {
       const auto known = snapshot.index->origin_by_id.find(origins[i]);
       if (known == snapshot.index->origin_by_id.end()) {
-        entry(fmt::format("#{}", origins[i]), "not in the frozen graph");
+        entry(fmt::format("#{}", origins[i]), "not in the baseline");
         continue;
       }
       const Origin& origin = snapshot.job->model.origins[known->second];

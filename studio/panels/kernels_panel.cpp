@@ -57,10 +57,11 @@ class KernelsPanel : public Panel {
       collect(run);
     }
     if (choices_.empty()) {
-      emptyState(ui_, "No choices were recorded",
-                 run.run == nullptr || !snapshot.work.tuning.possible
-                     ? pressOptimize(snapshot) + ": every kernel that could compute a step is timed and listed here."
-                     : "Tune… in the bar above, then Tune kernels, measures every kernel that could compute a step.");
+      emptyState(
+          ui_, "No choices were recorded",
+          run.run == nullptr || !snapshot.work.tuning.possible
+              ? pressOptimize(snapshot) + ": every kernel that could compute a step is timed and listed here."
+              : "Tune… in the bar above, then Kernels at length, measures every kernel that could compute a step.");
       return;
     }
     if (steps_.sortByKey(selection)) sortSteps(run);

@@ -67,7 +67,7 @@ class LatencyPanel : public Panel {
     for (const RunIndex* run : {&index.baseline, &index.optimized}) {
       if (run->run == nullptr || run->run->latency_ns.empty()) continue;
       Spread spread;
-      spread.name = run == &index.baseline ? "as it is" : "optimized";
+      spread.name = run == &index.baseline ? "baseline" : "optimized";
       spread.sorted = run->run->latency_ns;
       std::sort(spread.sorted.begin(), spread.sorted.end());
       spread.stats = latencyStats(run->run->latency_ns);

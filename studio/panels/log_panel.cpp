@@ -88,6 +88,7 @@ class LogPanel : public Panel {
           ImGui::SameLine(0, ui_.px(10));
         }
         label(ui_.theme.text, displayText(line.text, 800));
+        copyMenu(ui_, line.text);
       }
     }
     if (at_end && lines_ != log.size()) ImGui::SetScrollHereY(1);

@@ -23,11 +23,6 @@ constexpr float kMemoryAxisPoints = 24;
 constexpr float kMemorySidePoints = 62;
 constexpr std::size_t kMaxBoxes = 20000;
 
-std::string megabytesText(double bytes) {
-  if (bytes < 1e5) return fmt::format("{:.1f} kB", bytes / 1e3);
-  return fmt::format("{:.{}f} MB", bytes / 1e6, bytes < 1e7 ? 2 : 1);
-}
-
 class MemoryPanel : public Panel {
  public:
   explicit MemoryPanel(const Ui& ui) : ui_(ui) {}
@@ -92,8 +87,7 @@ class MemoryPanel : public Panel {
     const ImVec2 mouse = ImGui::GetIO().MousePos;
     chartText(ui_, {left, window.y + ui_.px(8)}, ui_.theme.dim,
               fmt::format("Place in the arena over one run · peak {} of {} · weights and inputs are not in it",
-                          megabytesText(static_cast<double>(memory_.peak_bytes)),
-                          megabytesText(static_cast<double>(memory_.arena_bytes))));
+                          formatBytes(memory_.peak_bytes), formatBytes(memory_.arena_bytes)));
     drawAxisX(ui_, x, top, bottom, [](double ns) { return fmt::format("{:.6g} ms", ns / 1e6); });
     const bool small = memory_.arena_bytes < 2'000'000;
     drawAxisY(ui_, y, left, right, [small](double bytes) {
@@ -109,8 +103,7 @@ class MemoryPanel : public Panel {
       const ArenaTensor& tensor = memory_.tensors[*under];
       const OperationRow& row = run.rows[static_cast<std::size_t>(tensor.row)];
       tooltip(fmt::format("{}\n{}  {}\n{} at {}\nlives {} to {}", row.name, row.output, row.precision,
-                          megabytesText(static_cast<double>(tensor.bytes)),
-                          megabytesText(static_cast<double>(tensor.offset)), formatTime(tensor.begin_ns),
+                          formatBytes(tensor.bytes), formatBytes(tensor.offset), formatTime(tensor.begin_ns),
                           formatTime(tensor.end_ns)));
       if (clicked) selection.select(row.origins, true);
     }
@@ -176,14 +169,14 @@ class MemoryPanel : public Panel {
     });
     const bool peak = at_ns == memory_.peak_at_ns;
     label(ui_.theme.text, fmt::format("Alive at {}{}", formatTime(at_ns), peak ? ", the peak" : ""), ui_.fonts.head);
-    label(ui_.theme.dim, fmt::format("{} tensor{}, {}", alive.size(), alive.size() == 1 ? "" : "s",
-                                     megabytesText(static_cast<double>(bytes))));
+    label(ui_.theme.dim,
+          fmt::format("{} tensor{}, {}", alive.size(), alive.size() == 1 ? "" : "s", formatBytes(bytes)));
     ImGui::Dummy({1, ui_.px(4)});
     const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
     for (std::size_t i = 0; i < std::min<std::size_t>(alive.size(), 200); ++i) {
       const ArenaTensor& tensor = memory_.tensors[alive[i]];
       const OperationRow& row = run.rows[static_cast<std::size_t>(tensor.row)];
-      const std::string amount = megabytesText(static_cast<double>(tensor.bytes));
+      const std::string amount = formatBytes(tensor.bytes);
       const float amount_width = ImGui::CalcTextSize(amount.c_str()).x;
       ImGui::PushID(static_cast<int>(i));
       const ImVec2 at = ImGui::GetCursorPos();

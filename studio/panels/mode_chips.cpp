@@ -96,7 +96,7 @@ void drawModeChips(const Ui& ui, const StudioSnapshot& snapshot, Commands& comma
   middle(ui.px(30));
   if (button(ui, "more", fmt::format("{} more", chips.size() - shown), ButtonLook::kQuiet)) ImGui::OpenPopup("chips");
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui.px(10), ui.px(10)});
-  if (ImGui::BeginPopup("chips")) {
+  if (beginMenu("chips")) {
     for (; shown < chips.size(); ++shown) {
       if (drawChip(ui, static_cast<int>(shown), chips[shown], idle)) commands.post(chips[shown].remove);
       ImGui::Dummy({chipWidth(ui, chips[shown].text), ui.px(4)});

@@ -38,7 +38,7 @@ std::vector<TableColumn> tableColumns() {
           {"share", 60, true, 0, 1, "Of the whole run's median."},
           {"", 112, false},
           {"GFLOP/s", 70, true, 1100, 1, "Multiplications and additions per second, as the operation needs them."},
-          {"speed-up", 74, true, 0, 1, "How many times faster than the same nodes of the model as it is."}};
+          {"speed-up", 74, true, 0, 1, "How many times faster than the same nodes of the baseline."}};
 }
 
 class OperationsPanel : public Panel {
@@ -85,7 +85,7 @@ class OperationsPanel : public Panel {
         return emptyState(ui_, "No times yet", "They appear when the first variant has been measured.");
       case JobState::kReady:
         return emptyState(ui_, "Nothing was measured yet",
-                          "Press Optimize: the model is measured as it is and optimized, operation by operation.");
+                          "Press Optimize: the baseline and the optimized model are measured, operation by operation.");
       case JobState::kEmpty:
         return emptyState(ui_, "Nothing was measured yet", "Open a model first: Ctrl+O.");
       case JobState::kRecorded:
@@ -101,7 +101,7 @@ class OperationsPanel : public Panel {
   bool tool(const char* id, const std::string& text, bool chosen, float gap) const {
     ImGui::SameLine(0, ui_.px(gap));
     if (ImGui::GetCursorPosX() + buttonSize(ui_, text, ui_.fonts.head).x > ImGui::GetWindowWidth()) return false;
-    return button(ui_, id, text, chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, true, ui_.fonts.head);
+    return button(ui_, id, text, chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, ui_.fonts.head);
   }
 
   // Carries out requested actions.
@@ -154,7 +154,7 @@ class OperationsPanel : public Panel {
     drawGroupings();
     for (const bool baseline : {false, true}) {
       if (!both) break;
-      if (!tool(baseline ? "as it is" : "optimized", baseline ? "as it is" : "optimized", baseline == show_baseline_,
+      if (!tool(baseline ? "baseline" : "optimized", baseline ? "baseline" : "optimized", baseline == show_baseline_,
                 baseline ? 2 : 10))
         continue;
       show_baseline_ = baseline;
@@ -177,7 +177,7 @@ class OperationsPanel : public Panel {
 
   void drawGroupings() {
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
-    if (ImGui::BeginPopup("grouping")) {
+    if (beginMenu("grouping")) {
       for (const auto& [text, grouping] : kGroupings) {
         if (!button(ui_, text, text, grouping == query_.grouping ? ButtonLook::kChosen : ButtonLook::kQuiet)) continue;
         query_.grouping = grouping;
@@ -271,10 +271,9 @@ class OperationsPanel : public Panel {
   void drawFooter(const StudioSnapshot& snapshot, const RunIndex& run) {
     const double latency = run.latency.p50_ns;
     const bool all = list_.rows == static_cast<std::int32_t>(run.rows.size());
-    std::string text =
-        all ? fmt::format("{} operations · {} in operations", run.rows.size(), formatTime(run.steps_ns, 1))
-            : fmt::format("{} of {} operations · {} of {}", list_.rows, run.rows.size(), formatTime(list_.total_ns, 1),
-                          formatTime(run.steps_ns, 1));
+    std::string text = all ? fmt::format("{} operations · {} in operations", run.rows.size(), formatTime(run.steps_ns))
+                           : fmt::format("{} of {} operations · {} of {}", list_.rows, run.rows.size(),
+                                         formatTime(list_.total_ns), formatTime(run.steps_ns));
     if (latency > 0) text += " · " + unattributedText(run.unattributed_ns, latency, run.step_scale);
     text += fmt::format(" · {} runs", run.latency.samples);
     const MachineFacts& machine = snapshot.job->machine;
@@ -317,7 +316,7 @@ void fillOperations(const StudioSnapshot& snapshot, PanelTable* table) {
 
 std::vector<ActionGroup> operationsActions() {
   return {{700,
-           {{"operations.baseline", "Operations: optimized or as it is", "V"},
+           {{"operations.baseline", "Operations: optimized or baseline", "V"},
             {"operations.kind", "Operations: only the next kind, then all", "G"}}},
           {850,
            {{"group.none", "Operations: no groups", ""},

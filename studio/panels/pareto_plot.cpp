@@ -49,7 +49,8 @@ std::vector<ParetoPoint> paretoPoints(const StudioSnapshot& snapshot, std::strin
     points.push_back({displayText(run.run->precision, 12), run.latency.p50_ns / 1e6,
                       decibels(run.run->accuracy.sqnr_db), true, true, std::nullopt});
   if (points.empty() && !tries.empty())
-    points.push_back({"at first", tries[0].before_ns / 1e6, decibels(tries[0].before_db), false, false, Overrides()});
+    points.push_back(
+        {"before decisions", tries[0].before_ns / 1e6, decibels(tries[0].before_db), false, false, Overrides()});
   for (std::size_t t = 0; t < tries.size(); ++t) {
     points.push_back({fmt::format("try {}", t + 1), tries[t].after_ns / 1e6, decibels(tries[t].after_db), false,
                       t + 1 == tries.size(), tries[t].tried});
@@ -153,7 +154,7 @@ void ParetoPlot::drawPoints(const StudioSnapshot& snapshot, const ChartScale& x,
   }
   if (under_mouse == nullptr) return;
   const bool loads = under_mouse->decisions && snapshot.overrides.possible;
-  tooltip(fmt::format("{}\n{:.3f} ms\n{:.4g}{}{}", under_mouse->name, under_mouse->ms, under_mouse->quality,
+  tooltip(fmt::format("{}\n{}\n{:.4g}{}{}", under_mouse->name, formatTime(under_mouse->ms * 1e6), under_mouse->quality,
                       under_mouse->front ? "\nnothing else is both faster and better" : "",
                       loads ? "\nClick to take its precisions over." : ""));
   if (!loads) return;

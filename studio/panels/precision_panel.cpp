@@ -160,21 +160,23 @@ class PrecisionPanel : public Panel {
     for (const auto& [text, scope] : kScopes) {
       ImGui::SameLine(0, ui_.px(scope == Scope::kOperation ? 8 : 2));
       ImGui::SetCursorPosY(ui_.px(7));
-      if (button(ui_, text, text, scope == scope_ ? ButtonLook::kChosen : ButtonLook::kQuiet, true, ui_.fonts.head))
+      if (button(ui_, text, text, scope == scope_ ? ButtonLook::kChosen : ButtonLook::kQuiet, ui_.fonts.head))
         scope_ = scope;
     }
     const OverrideState& state = snapshot.overrides;
     const std::size_t count = state.now.precisions.size() + state.now.pins.size();
-    const auto tool = [&](const char* text, bool enabled, ButtonLook look, float gap) {
+    const std::string why = whyNotDecide(snapshot);
+    const auto tool = [&](const char* text, const std::string& why_not, ButtonLook look, float gap) {
       ImGui::SameLine(0, ui_.px(gap));
       ImGui::SetCursorPosY(ui_.px(7));
-      return button(ui_, text, text, look, enabled, ui_.fonts.head);
+      return button(ui_, text, text, look, why.empty() ? why_not : why, ui_.fonts.head);
     };
-    if (tool("undo", state.possible && state.can_undo, ButtonLook::kQuiet, 16))
+    if (tool("undo", state.can_undo ? "" : "No decision was made that could be taken back.", ButtonLook::kQuiet, 16))
       commands.post(StepOverridesCommand{false});
-    if (tool("redo", state.possible && state.can_redo, ButtonLook::kQuiet, 2))
+    if (tool("redo", state.can_redo ? "" : "No decision was taken back.", ButtonLook::kQuiet, 2))
       commands.post(StepOverridesCommand{true});
-    if (tool("Try it", state.possible && count > 0, count > 0 ? ButtonLook::kPrimary : ButtonLook::kPlain, 10))
+    if (tool("Try it", count > 0 ? "" : "Choose another precision at the right of a row first.",
+             count > 0 ? ButtonLook::kPrimary : ButtonLook::kPlain, 10))
       commands.post(OverrideCommand{state.now, true});
     ImGui::SameLine(0, ui_.px(12));
     ImGui::SetCursorPosY(text_y);

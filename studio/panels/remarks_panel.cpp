@@ -64,8 +64,7 @@ class RemarksPanel : public Panel {
         {{"missed", Show::kMissed}, {"done", Show::kApplied}, {"all", Show::kAll}}};
     for (const auto& [text, show] : kChoices) {
       ImGui::SameLine(0, ui_.px(show == Show::kMissed ? 12 : 2));
-      if (!button(ui_, text, text, show == show_ ? ButtonLook::kChosen : ButtonLook::kQuiet, true, ui_.fonts.head))
-        continue;
+      if (!button(ui_, text, text, show == show_ ? ButtonLook::kChosen : ButtonLook::kQuiet, ui_.fonts.head)) continue;
       show_ = show;
       stale_ = true;
     }

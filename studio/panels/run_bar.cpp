@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "studio/panels/dialogs/export_dialog.h"
 #include "studio/panels/dialogs/flags_dialog.h"
@@ -54,7 +55,7 @@ class RunBar : public Panel {
     if (snapshot.status.state != JobState::kEmpty) {
       drawInputs(snapshot, result_left - x_ - restWidth(snapshot));
       drawThreads(snapshot, selection);
-      drawPrecisions(snapshot, selection);
+      drawPrecisions(snapshot);
     }
     drawActions(snapshot, selection, commands);
     drawProgress(snapshot);
@@ -66,25 +67,27 @@ class RunBar : public Panel {
  private:
   // True if there is no room for the program's name beside the result.
   bool narrow() const { return ImGui::GetWindowWidth() < ui_.px(1180); }
-  bool offersAuto(const StudioSnapshot& snapshot) const { return snapshot.work.tuning.possible && !narrow(); }
 
-  static bool canStart(const StudioSnapshot& snapshot) {
-    const JobState state = snapshot.status.state;
-    return state == JobState::kReady || state == JobState::kDone || state == JobState::kCancelled ||
-           (state == JobState::kFailed && snapshot.job->frozen != nullptr);
-  }
-  static bool canExport(const StudioSnapshot& snapshot) {
-    return snapshot.status.state == JobState::kDone && snapshot.index->optimized.run != nullptr &&
-           snapshot.index->optimized.run->accuracy.pass;
+  static bool canStart(const StudioSnapshot& snapshot) { return whyNotStart(snapshot).empty(); }
+
+  // True if the model cannot run before its user has said inputs.
+  static bool inputsAreOpen(const StudioSnapshot& snapshot) {
+    const auto& inputs = snapshot.job->model.inputs;
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [](const InputRecord& input) { return input.description.empty(); });
   }
 
   // Carries out requested actions.
   void act(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
     if (selection.take("run.optimize") && canStart(snapshot)) optimize(snapshot, selection, commands);
     if (selection.take("run.cancel") && snapshot.status.state == JobState::kWorking) commands.post(CancelCommand{});
-    if (selection.take("run.inputs") && canStart(snapshot)) inputs_.open(snapshot.job->model.inputs);
+    // The question comes with the graph, while the job that asked it still ends.
+    const InputsState& inputs = snapshot.work.inputs;
+    const bool refused =
+        canStart(snapshot) && !inputs.problem.empty() && std::exchange(asked_inputs_, inputs.asked) != inputs.asked;
+    if ((selection.take("run.inputs") && canStart(snapshot)) || refused) inputs_.open(snapshot);
     if (selection.take("run.flags")) flags_.open(snapshot);
-    if (selection.take("run.export") && canExport(snapshot)) export_.open(snapshot);
+    if (selection.take("run.export") && whyNotExport(snapshot).empty()) export_.open(snapshot);
     const bool idle = snapshot.status.state != JobState::kWorking && snapshot.status.state != JobState::kRecorded;
     if (!idle) return;
     constexpr std::pair<const char*, Precision> kChoices[] = {{"run.fp32", Precision::kFp32},
@@ -127,9 +130,7 @@ class RunBar : public Panel {
     advance(6);
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(16), ui_.px(14)});
     ImGui::SetNextWindowSize({ui_.px(460), 0});
-    if (ImGui::BeginPopup("model")) {
-      ImGui::GetIO().ConfigFlags |=
-          ImGuiConfigFlags_NavEnableKeyboard;  // arrow keys move through the menu, as in dialogs
+    if (beginMenu("model")) {
       if (button(ui_, "open", "Open…", ButtonLook::kPlain)) {
         selection.request("file.open");
         ImGui::CloseCurrentPopup();
@@ -169,7 +170,6 @@ class RunBar : public Panel {
     float width =
         buttonSize(ui_, threadsText()).x + buttonSize(ui_, optimizeText(snapshot)).x + buttonSize(ui_, "Export…").x;
     if (snapshot.work.tuning.possible) width += buttonSize(ui_, "Tune…").x + ui_.px(10);
-    if (offersAuto(snapshot)) width += buttonSize(ui_, "Auto…").x;
     for (const PrecisionChoice& choice : snapshot.choices.precisions)
       width += buttonSize(ui_, precisionLabel(choice.precision)).x;
     return width + ui_.px(kGaps);
@@ -182,17 +182,20 @@ class RunBar : public Panel {
     const auto& inputs = snapshot.job->model.inputs;
     if (inputs.empty() || room < ui_.px(90)) return;
     const InputRecord& first = inputs.front();
+    const bool open = inputsAreOpen(snapshot);
     std::string text = displayText(first.name, 16) + "  " + formatInput(displayText(first.description, 60));
     if (inputs.size() > 1) text += fmt::format("  +{}", inputs.size() - 1);
     text = fitted(ui_.fonts.mono, text, std::min(room, ui_.px(340)) - ui_.px(26));
     middle(ui_.px(30));
-    if (button(ui_, "inputs", text, ButtonLook::kPlain, true, ui_.fonts.mono) && canStart(snapshot))
-      inputs_.open(inputs);
+    const bool pressed = open ? button(ui_, "inputs", "Choose inputs…", ButtonLook::kPrimary)
+                              : button(ui_, "inputs", text, ButtonLook::kPlain, ui_.fonts.mono);
+    if (pressed && canStart(snapshot)) inputs_.open(snapshot);
     if (ImGui::IsItemHovered()) {
       std::string all;
       for (const InputRecord& input : inputs) {
         if (all.size() > 600) break;
-        all += displayText(input.name, 40) + "  " + formatShape(input.description) +
+        all += displayText(input.name, 40) + "  " +
+               (input.description.empty() ? "to be said" : formatShape(input.description)) +
                (input.guessed ? "  (a guess)" : "") + "\n";
       }
       tooltip(all + (canStart(snapshot) ? "Click to choose others." : "They can be changed when nothing runs."));
@@ -203,11 +206,10 @@ class RunBar : public Panel {
   void drawThreads(const StudioSnapshot& snapshot, Selection& selection) {
     middle(ui_.px(30));
     const std::string text = threadsText();
-    const bool idle = snapshot.status.state != JobState::kWorking && snapshot.status.state != JobState::kRecorded;
-    if (button(ui_, "threads", text, ButtonLook::kPlain, idle)) ImGui::OpenPopup("threads");
+    if (button(ui_, "threads", text, ButtonLook::kPlain, whyNotStart(snapshot))) ImGui::OpenPopup("threads");
     advance(10);
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
-    if (ImGui::BeginPopup("threads")) {
+    if (beginMenu("threads")) {
       for (std::int32_t n = 1; n <= std::max(1, snapshot.choices.max_threads); n = n < 4 ? n + 1 : n * 2) {
         const std::string choice = fmt::format("{} thread{}", n, n == 1 ? "" : "s");
         if (button(ui_, choice.c_str(), choice, n == threads_ ? ButtonLook::kChosen : ButtonLook::kQuiet)) {
@@ -226,7 +228,7 @@ class RunBar : public Panel {
     ImGui::PopStyleVar();
   }
 
-  void drawPrecisions(const StudioSnapshot& snapshot, Selection& selection) {
+  void drawPrecisions(const StudioSnapshot& snapshot) {
     const auto& choices = snapshot.choices.precisions;
     if (choices.empty()) return;
     middle(ui_.px(30));
@@ -235,22 +237,12 @@ class RunBar : public Panel {
     for (const PrecisionChoice& choice : choices) {
       middle(ui_.px(30));
       const bool chosen = choice.precision == precision_;
-      const bool idle = snapshot.status.state != JobState::kWorking && snapshot.status.state != JobState::kRecorded;
       const ButtonLook look = chosen ? ButtonLook::kChosen : ButtonLook::kQuiet;
+      const std::string why = !choice.available ? choice.reason : whyNotStart(snapshot);
       if (button(ui_, precisionLabel(choice.precision), precisionLabel(choice.precision), look,
-                 chosen || (idle && choice.available))) {
+                 chosen ? std::string() : why)) {
         precision_ = choice.precision;
       }
-      if (!choice.available && ImGui::IsItemHovered()) tooltip(choice.reason);
-      advance(0);
-      right = ImGui::GetItemRectMax().x;
-    }
-    if (offersAuto(snapshot)) {
-      middle(ui_.px(30));
-      if (button(ui_, "auto", "Auto…", ButtonLook::kQuiet, snapshot.status.state != JobState::kWorking))
-        selection.request("tune.search");
-      if (ImGui::IsItemHovered())
-        tooltip("Search the fastest precision of each operation within a budget of accuracy, on your data.");
       advance(0);
       right = ImGui::GetItemRectMax().x;
     }
@@ -267,16 +259,18 @@ class RunBar : public Panel {
       const bool can_start = canStart(snapshot);
       const bool can_open = state == JobState::kRecorded && !snapshot.work.recorded_model.empty();
       if (state == JobState::kRecorded) {
+        const std::string why_not = can_open ? ""
+                                             : "These are recorded runs, and their model is not on this machine: " +
+                                                   displayText(snapshot.job->model.path, 300);
         if (button(ui_, "reopen", optimizeText(snapshot), can_open ? ButtonLook::kPrimary : ButtonLook::kPlain,
-                   can_open))
+                   why_not))
           commands.post(OpenCommand{snapshot.work.recorded_model});
-        if (ImGui::IsItemHovered())
-          tooltip(can_open ? "These are recorded runs. Opens the model they are of, to optimize it here: " +
-                                 displayText(snapshot.work.recorded_model, 300)
-                           : "These are recorded runs, and their model is not on this machine: " +
-                                 displayText(snapshot.job->model.path, 300));
-      } else if (button(ui_, "optimize", optimizeText(snapshot), can_start ? ButtonLook::kPrimary : ButtonLook::kPlain,
-                        can_start)) {
+        if (can_open && ImGui::IsItemHovered())
+          tooltip("These are recorded runs. Opens the model they are of, to optimize it here: " +
+                  displayText(snapshot.work.recorded_model, 300));
+      } else if (button(ui_, "optimize", optimizeText(snapshot),
+                        can_start && !inputsAreOpen(snapshot) ? ButtonLook::kPrimary : ButtonLook::kPlain,
+                        whyNotStart(snapshot))) {
         optimize(snapshot, selection, commands);
       }
     }
@@ -286,13 +280,13 @@ class RunBar : public Panel {
       return;
     }
     middle(ui_.px(30));
-    if (button(ui_, "export", "Export…", ButtonLook::kPlain, canExport(snapshot))) export_.open(snapshot);
+    if (button(ui_, "export", "Export…", ButtonLook::kPlain, whyNotExport(snapshot))) export_.open(snapshot);
     advance(10);
     if (!snapshot.work.tuning.possible) return;
     middle(ui_.px(30));
-    if (button(ui_, "tune", "Tune…", ButtonLook::kPlain, state != JobState::kWorking))
-      selection.request("tune.quantize");
-    if (ImGui::IsItemHovered())
+    const std::string why = whyNotStart(snapshot);
+    if (button(ui_, "tune", "Tune…", ButtonLook::kPlain, why)) selection.request("tune.quantize");
+    if (why.empty() && ImGui::IsItemHovered())
       tooltip("Calibrate and quantize on data, search precisions within a budget, or measure kernels at length.");
     advance(10);
   }
@@ -335,6 +329,7 @@ class RunBar : public Panel {
   std::int32_t offered_threads_ = 0;
   Precision precision_ = Precision::kFp32;
   Precision offered_precision_ = Precision::kFp32;
+  std::uint64_t asked_inputs_ = 0;  // InputsState::asked of the last snapshot
   InputsDialog inputs_;
   ExportDialog export_;
   FlagsDialog flags_;

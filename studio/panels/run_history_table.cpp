@@ -35,7 +35,7 @@ RunHistoryTable::RunHistoryTable(const Ui& ui)
               {"threads", 52, true, 520},
               {"machine", 0, false, 800, 1.4F, "Processor, instructions and device."},
               {"ms", 62, true, 0, 1, "Median latency."},
-              {"speed-up", 64, true, 0, 1, "Over the model as it is, measured in the same job."}},
+              {"speed-up", 64, true, 0, 1, "Over the baseline, measured in the same job."}},
              1, true) {}
 
 void RunHistoryTable::update(const StudioSnapshot& snapshot) {
@@ -129,7 +129,7 @@ void RunHistoryTable::draw(Commands& commands) {
       commands.post(ShowJobCommand{run.job});
     table_.number(1, ui_.theme.dim, std::to_string(run.id));
     table_.text(2, i == marked_ ? ui_.theme.accent : ui_.theme.text, dateText(run.started_unix_ns).substr(0, 16));
-    table_.text(3, ui_.theme.text, run.variant == "baseline" ? "as it is" : displayText(run.variant, 24));
+    table_.text(3, ui_.theme.text, displayText(run.variant, 24));
     table_.text(4, ui_.theme.text, displayText(run.precision, 12));
     table_.number(5, ui_.theme.dim,
                   run.instances > 1 ? fmt::format("{}×{}", run.instances, run.threads) : std::to_string(run.threads));

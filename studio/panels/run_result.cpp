@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "profiler/faster_fp32.h"
 #include "studio/ui/imgui_compat.h"
 
 namespace ipex_studio {
@@ -23,10 +25,11 @@ class RunResult {
     const JobIndex& index = *snapshot.index;
     if (index.optimized.run == nullptr) {
       if (index.baseline.run == nullptr || index.baseline.latency.p50_ns <= 0) return x_;
-      place(ui_.fonts.big, ui_.theme.text, formatTime(index.baseline.latency.p50_ns, 1), 14);
-      place(ui_.fonts.text, ui_.theme.dim, "p50 as it is", 0);
+      place(ui_.fonts.big, ui_.theme.text, formatTime(index.baseline.latency.p50_ns), 14);
+      place(ui_.fonts.text, ui_.theme.dim, "p50 baseline", 0);
       return x_;
     }
+    if (snapshot.precisions) faster_ = fasterFp32(*snapshot.precisions, index.optimized.run->precision);
     const Texts texts = textsOf(index, room);
     if (texts.accuracy) drawAccuracy(index.optimized.run->accuracy);
     if (index.speedup.value <= 0) return x_;
@@ -34,6 +37,7 @@ class RunResult {
     const bool clear = index.speedup.low > 1 || index.speedup.high < 1;
     if (texts.interval) place(ui_.fonts.text, ui_.theme.dim, intervalText(index), 14);
     if (!clear) place(ui_.fonts.text, ui_.theme.warning, "within noise", 14);
+    if (faster_) drawFaster(*faster_);
     const ImU32 color = index.noise.disturbed() ? ui_.theme.warning : clear ? ui_.theme.text : ui_.theme.dim;
     place(ui_.fonts.big, color, fmt::format("{:.2f}×", index.speedup.value), 10);
     drawLamp(index.noise);
@@ -66,6 +70,7 @@ class RunResult {
     if (index.speedup.value > 0)
       room -= wide(ui_.fonts.big, "00.00×") + wide(ui_.fonts.text, lampText(index.noise)) + ui_.px(38);
     if (index.speedup.low <= 1 && index.speedup.high >= 1) room -= wide(ui_.fonts.text, "within noise") + ui_.px(14);
+    if (faster_) room -= wide(ui_.fonts.text, fasterText(*faster_)) + ui_.px(14);
     const auto take = [&](float width) {
       if (room < width) return false;
       room -= width;
@@ -84,6 +89,16 @@ class RunResult {
 
   static const char* lampText(const NoiseVerdict& noise) {
     return noise.level == NoiseLevel::kUnknown ? "noise unknown" : noiseName(noise.level);
+  }
+
+  static std::string fasterText(const RunSummary& fp32) {
+    return "FP32 was faster: " + formatTime(static_cast<double>(fp32.p50_ns));
+  }
+
+  void drawFaster(const RunSummary& fp32) {
+    place(ui_.fonts.text, ui_.theme.warning, fasterText(fp32), 14);
+    if (ImGui::IsItemHovered())
+      tooltip("The newest FP32 run of this model with as many threads. Choose FP32 and optimize again to go back.");
   }
 
   // Draws whether the machine was quiet.
@@ -105,8 +120,8 @@ class RunResult {
 
   // Draws the time before, struck out, and the time now.
   void drawTimes(const JobIndex& index) {
-    place(ui_.fonts.text, ui_.theme.text, formatTime(index.optimized.latency.p50_ns, 1), 8);
-    const float width = place(ui_.fonts.text, ui_.theme.dim, formatTime(index.baseline.latency.p50_ns, 1), 8);
+    place(ui_.fonts.text, ui_.theme.text, formatTime(index.optimized.latency.p50_ns), 8);
+    const float width = place(ui_.fonts.text, ui_.theme.dim, formatTime(index.baseline.latency.p50_ns), 8);
     const ImVec2 low = ImGui::GetItemRectMin();
     const float y = std::floor((low.y + ImGui::GetItemRectMax().y) / 2) + 1;
     ImGui::GetWindowDrawList()->AddLine({low.x, y}, {low.x + width, y}, ui_.theme.dim, ui_.scale);
@@ -136,6 +151,7 @@ class RunResult {
   }
 
   const Ui& ui_;
+  std::optional<RunSummary> faster_;  // FP32 run that was faster than the shown one
   float x_ = 0;
 };
 

@@ -95,11 +95,11 @@ class TimelinePanel : public Panel {
     const bool recorded = recorded_ && hasTracks(index);
     for (const bool baseline : {true, false}) {
       const RunIndex& run = baseline ? index.baseline : index.optimized;
-      const std::string name = baseline ? "as it is" : "optimized";
+      const std::string name = baseline ? "baseline" : "optimized";
       if (!recorded) {
         const TimelineTrack& median = medians_[baseline ? 0 : 1];
         if (!median.slices.empty())
-          lanes.push_back({name, formatTime(run.latency.p50_ns, 1), &run, &median, run.latency.p50_ns});
+          lanes.push_back({name, formatTime(run.latency.p50_ns), &run, &median, run.latency.p50_ns});
         continue;
       }
       for (const TimelineTrack& track : run.tracks) {
@@ -179,12 +179,13 @@ class TimelinePanel : public Panel {
       const bool chosen = recorded == (recorded_ && hasTracks(index));
       const char* text = recorded ? "all recorded runs" : "one median run";
       if (recorded) ImGui::SameLine(0, ui_.px(2));
-      if (button(ui_, text, text, chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, !recorded || hasTracks(index),
+      if (button(ui_, text, text, chosen ? ButtonLook::kChosen : ButtonLook::kQuiet,
+                 recorded && !hasTracks(index) ? "This record holds medians alone, no single runs." : "",
                  ui_.fonts.head))
         setRecorded(recorded);
     }
     ImGui::SameLine(0, ui_.px(14));
-    if (button(ui_, "fit", "show all", ButtonLook::kQuiet, true, ui_.fonts.head)) fit_ = true;
+    if (button(ui_, "fit", "show all", ButtonLook::kQuiet, ui_.fonts.head)) fit_ = true;
     ImGui::SameLine(0, ui_.px(14));
     ImGui::SetCursorPosY(top + std::floor(ui_.px(11)));
     const auto from = static_cast<std::int64_t>(begin_ns_);
@@ -203,7 +204,7 @@ class TimelinePanel : public Panel {
     }
     if (all > 0) {
       fittedLabel(ui_, ui_.theme.dim,
-                  fmt::format("In view {} · {} · wheel zooms, dragging pans, a click selects", formatTime(span_ns_, 1),
+                  fmt::format("In view {} · {} · wheel zooms, dragging pans, a click selects", formatTime(span_ns_),
                               unattributedText(unattributed, all)),
                   ImGui::GetContentRegionAvail().x - ui_.px(10));
     }

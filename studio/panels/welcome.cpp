@@ -49,6 +49,9 @@ void drawWelcome(const Ui& ui, Selection& selection, Commands& commands) {
   ImGui::PopTextWrapPos();
   ImGui::Dummy({1, ui.px(8)});
   if (button(ui, "open", "Open…", ButtonLook::kPrimary)) selection.request("file.open");
+  ImGui::SameLine(0, ui.px(8));
+  if (button(ui, "sample", "Try a sample model", ButtonLook::kPlain)) selection.request("file.sample");
+  if (ImGui::IsItemHovered()) tooltip("A small residual network for images, made here; it is optimized at once.");
   if (recents > 0) {
     ImGui::Dummy({1, ui.px(12)});
     label(ui.theme.dim, "Recent", ui.fonts.head);

@@ -122,9 +122,9 @@ class RequestReader {
 template <>
 struct EnumNames<JobKind> {
   static constexpr std::pair<JobKind, const char*> kTable[] = {
-      {JobKind::kBaseline, "baseline"}, {JobKind::kOptimize, "optimize"},       {JobKind::kPasses, "passes"},
-      {JobKind::kVerify, "verify"},     {JobKind::kCalibrate, "calibrate"},     {JobKind::kSearch, "search"},
-      {JobKind::kBisect, "bisect"},     {JobKind::kBisectFiles, "bisect-files"}};
+      {JobKind::kBaseline, "baseline"}, {JobKind::kOptimize, "optimize"}, {JobKind::kPasses, "passes"},
+      {JobKind::kSample, "sample"},     {JobKind::kVerify, "verify"},     {JobKind::kCalibrate, "calibrate"},
+      {JobKind::kSearch, "search"},     {JobKind::kBisect, "bisect"},     {JobKind::kBisectFiles, "bisect-files"}};
 };
 
 json toJson(const EngineJob& job) {

@@ -10,6 +10,8 @@
 //   from the engine    hello    versions of its libraries
 //                      progress stage, fraction; timed: what follows is timed, until the next one or the result
 //                      log      level, text
+//                      signature arguments of forward, before anything runs
+//                      refused  the inputs keep the model from running; an error follows
 //                      input, origins, frozen, pass, remark       records of core/record/records.h
 //                      tuning   what was measured to choose kernels, as MemoryTuningStore writes it
 //                      prepared an engine that waits has the model ready; the job follows
@@ -48,6 +50,7 @@ enum class JobKind {
   kBaseline,     // default freeze, timed turn by turn
   kOptimize,     // passes, plan, accuracy, timed turn by turn, export
   kPasses,       // names and summaries of all passes
+  kSample,       // writes a small model to kEngineExportFd; the result has its "model_bytes"
   kVerify,       // results of the second model against those of the first
   kCalibrate,    // runs data through the model; the result is a recipe
   kBisect,       // the first node at which the optimized model is wrong, and what is to blame

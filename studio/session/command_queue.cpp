@@ -10,6 +10,7 @@ namespace {
 // True if a new command makes the running one pointless; other commands wait.
 struct ReplacesJob {
   bool operator()(const OpenCommand&) const { return true; }
+  bool operator()(const OpenSampleCommand&) const { return true; }
   bool operator()(const OptimizeCommand&) const { return true; }
   bool operator()(const FlagsCommand&) const { return true; }
   bool operator()(const TuneCommand&) const { return true; }
@@ -24,6 +25,7 @@ struct ReplacesJob {
   bool operator()(const ReportCommand&) const { return false; }
   bool operator()(const DropFlagCommand&) const { return false; }
   bool operator()(const FirstWrongNodeCommand&) const { return false; }
+  bool operator()(const OpenFolderCommand&) const { return false; }
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/runtime/machine_facts.h"
+#include "profiler/faster_fp32.h"
 #include "profiler/statistics.h"
 #include "studio/snapshot/snapshot_precision.h"
 
@@ -12,14 +13,6 @@ namespace ipex_studio {
 namespace {
 
 constexpr std::int64_t kMaxJobs = 1000;
-
-// The number of the job's optimized run in this precision; 0: none.
-std::int64_t optimizedRun(const JobSummary& job, const char* precision) {
-  const auto found = std::find_if(job.runs.begin(), job.runs.end(), [&](const RunSummary& run) {
-    return run.variant == "optimized" && run.precision == precision;
-  });
-  return found == job.runs.end() ? 0 : found->id;
-}
 
 std::shared_ptr<const RunSet> judgedBy(RunSet set, const JobRecord& what_if) {
   const RunRecord& before = what_if.runs.front();
@@ -60,15 +53,8 @@ void History::compareShown(const Database& database, const RunHistory& history) 
   });
   if (shown->command == "what-if" && both.size() == 2 && earlier != jobs.end()) both.front() = earlier->runs.back().id;
   if (both.size() >= 2) comparison_ = std::make_shared<const RunSet>(compareRunSet(database, both));
-  // The newest optimized run in each precision, this job's own first.
-  std::vector<std::int64_t> newest;
-  for (const char* precision : kShownPrecisions) {
-    std::int64_t id = optimizedRun(*shown, precision);
-    for (auto other = jobs.begin(); other != jobs.end() && id == 0; ++other) {
-      if (other->sha256 == shown->sha256) id = optimizedRun(*other, precision);
-    }
-    if (id != 0) newest.push_back(id);
-  }
+  std::vector<std::int64_t> newest = newestRuns(jobs, *shown, {kShownPrecisions.begin(), kShownPrecisions.end()});
+  newest.erase(std::remove(newest.begin(), newest.end(), 0), newest.end());
   if (newest.size() >= 2) precisions_ = std::make_shared<const RunSet>(compareRunSet(database, newest));
 }
 

@@ -96,8 +96,9 @@ void JobRunner::start(PrecisionSearchResult* found) {
   drop();
   JobDatabase database(model_.databasePath());
   const JobRequest request = model_.requestWith(decisions_.now(), database);
+  model_.askInputs("");
   job_ = std::make_unique<ModelJob>(model, request, true, reporter_, cancellation_);
-  job_->optimize();
+  rewrite();
   for (const InputRecord& input : job_->job().model.inputs) {
     reporter_.log(input.guessed ? LogLevel::kWarning : LogLevel::kInfo,
                   fmt::format("Input {}{}", inputText(input), input.guessed ? " is a guess." : ""));
@@ -122,6 +123,18 @@ void JobRunner::start(PrecisionSearchResult* found) {
   reporter_.setStatus(endOf(*job_, database));
   prepareTry(database);
   reporter_.publishRecord(job_->job());
+}
+
+// Rewrites the model and runs it once. Where its inputs keep it from running, the user is asked for others beside the
+// graph as far as that is known.
+void JobRunner::rewrite() {
+  try {
+    job_->optimize();
+  } catch (const Error& error) {
+    if (job_->inputsRefused()) model_.askInputs(error.what());
+    reporter_.publishRecord(job_->job());
+    throw;
+  }
 }
 
 void JobRunner::readPast(const Database& database, std::int64_t id) {

@@ -44,6 +44,7 @@ class JobRunner {
   const MachinePeaks& peaks() const { return peaks_; }
 
  private:
+  void rewrite();
   // The request of tryDecisions(). `previous`: the job that they are measured against.
   JobRequest tryRequest(const JobRecord& previous, JobDatabase& database) const;
   // Starts an engine that prepares the next try, whatever will be decided.

@@ -9,6 +9,7 @@
 
 #include "core/plan/prepared_weights.h"
 #include "studio/job/outputs.h"
+#include "studio/snapshot/snapshot_index.h"
 
 namespace ipex_studio {
 namespace {
@@ -43,13 +44,18 @@ void ModelExport::run(const ExportCommand& command) {
   result_ = ExportResult();
   result_.path = command.path;
   result_.form = command.form;
+  result_.library = operatorsLibrary();
   const bool prepared = command.prepared && command.form == ExportForm::kCompiled;
   const auto failed = [&](const Error& error) {
     result_.state = ExportResult::State::kFailed;
     result_.problem = error.what();
   };
-  if (!model_.loaded())
-    throw Error(ExitCode::kUsage, "There is nothing to export yet; open a model and optimize it first.");
+  if (!model_.loaded()) {
+    failed(Error(ExitCode::kUsage, "There is nothing to export yet; open a model and optimize it first."));
+    reporter_.log(LogLevel::kError, result_.problem);
+    reporter_.publishStatus();
+    return;
+  }
   try {
     JobRequest wanted = model_.request();
     wanted.optimize.precision = command.precision.value_or(wanted.optimize.precision);
@@ -78,19 +84,20 @@ void ModelExport::run(const ExportCommand& command) {
     throw;
   }
   std::error_code ignored;
+  result_.path = std::filesystem::absolute(command.path).lexically_normal().string();
   result_.bytes = static_cast<std::int64_t>(std::filesystem::file_size(command.path, ignored));
   if (prepared)
     result_.prepared_bytes =
         static_cast<std::int64_t>(std::filesystem::file_size(command.path + kPreparedSuffix, ignored));
-  reporter_.log(LogLevel::kInfo, fmt::format("Exported to {}.", command.path));
+  reporter_.logWritten(fmt::format("Exported to {} ({}).", command.path, formatBytes(result_.bytes)), result_.path);
   result_.state = ExportResult::State::kVerifying;
   reporter_.publishStatus();
   verify();
-  reporter_.log(result_.problem.empty() ? LogLevel::kInfo : LogLevel::kError,
-                result_.problem.empty() ? "The file's results are right." : result_.problem);
-  reporter_.setState(JobState::kDone, result_.problem.empty()
-                                          ? fmt::format("Exported to {}; its results are right.", command.path)
-                                          : result_.problem);
+  const std::string end =
+      result_.problem.empty() ? fmt::format("Exported to {}; its results are right.", command.path) : result_.problem;
+  if (result_.problem.empty()) reporter_.logWritten(end, result_.path);
+  if (!result_.problem.empty()) reporter_.log(LogLevel::kError, end);
+  reporter_.setState(JobState::kDone, end);
 }
 
 void ModelExport::verify() {
@@ -111,8 +118,10 @@ void ModelExport::verify() {
       request.inputs.clear();
       for (const InputRecord& input : job.model.inputs) request.inputs.push_back(inputText(input));
     }
-    const auto records = verifyFiles(original, written, request, reporter_, cancellation_);
-    result_.accuracy = records.front();
+    const FileVerdict verdict = verifyFiles(original, written, request, reporter_, cancellation_);
+    result_.accuracy = verdict.records.front();
+    result_.load_ns = verdict.load_ns;
+    result_.first_run_ns = verdict.first_run_ns;
     result_.state = ExportResult::State::kDone;
     if (!result_.accuracy->pass)
       result_.problem =

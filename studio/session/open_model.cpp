@@ -54,10 +54,10 @@ void OpenModel::choose(const std::string& path) {
 }
 
 void OpenModel::load() {
+  work_.file = options_.file;
   model_ = std::make_unique<CheckedModel>(openModel(options_.file, options_.worker, cancellation_));
   options_.request.remote = !model_->worker.empty();
   options_.request.abilities = model_->abilities;
-  work_.file = options_.file;
   work_.remote = options_.request.remote;
   for (const Finding& finding : model_->report.findings) {
     reporter_.log(finding.dangerous ? LogLevel::kWarning : LogLevel::kInfo, finding.text);
@@ -78,6 +78,11 @@ JobRecord OpenModel::record() const {
   record.model.file_bytes = model_->report.file_bytes;
   record.machine = model_->machine;
   return record;
+}
+
+void OpenModel::askInputs(const std::string& problem) {
+  work_.inputs.problem = problem;
+  if (!problem.empty()) ++work_.inputs.asked;
 }
 
 bool OpenModel::askTrust() {
@@ -146,8 +151,10 @@ bool OpenModel::takeFlags(const std::string& words) {
     RunFlags flags = readRunFlags(words, options_.request);
     options_.request = std::move(flags.request);
     work_.prepared = flags.prepared;
+    work_.flags_answer = {work_.flags_answer.number + 1, ""};
   } catch (const Error& error) {
     // After wrong words the user can try again.
+    work_.flags_answer = {work_.flags_answer.number + 1, error.what()};
     reporter_.log(LogLevel::kError, error.what());
     reporter_.setState(reporter_.latest()->status.state, error.what());
     return false;

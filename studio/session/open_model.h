@@ -43,6 +43,11 @@ class OpenModel {
   // The record of a job before it began.
   JobRecord record() const;
 
+  // Shows the arguments of the model's forward.
+  void showArguments(const std::vector<ArgumentRecord>& arguments) { work_.inputs.arguments = arguments; }
+  // Asks the user for other inputs, because of `problem`; an empty problem ends that.
+  void askInputs(const std::string& problem);
+
   // True if the model must not run before its user has answered; the question is then published as part of work().
   bool askTrust();
   bool trustIsAsked() const { return work_.trust.asked(); }

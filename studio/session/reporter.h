@@ -13,6 +13,8 @@ class Reporter : public JobEvents {
  public:
   // Adds a line to the log; it shows with the next snapshot.
   virtual void log(LogLevel level, const std::string& text) = 0;
+  // Adds a line about a file that was written.
+  virtual void logWritten(const std::string& text, const std::string& path) = 0;
   // Sets the status; it shows with the next snapshot.
   virtual void setStatus(JobStatus status) = 0;
   // Publishes a snapshot of everything but the record, which stays.

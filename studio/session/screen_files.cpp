@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "core/base/replace_file.h"
 #include "core/base/string_util.h"
 #include "core/record/records_json.h"
@@ -14,8 +16,11 @@
 namespace ipex_studio {
 namespace {
 
-// The path, or where it is taken the first free one of "steps-2.csv", "steps-3.csv" …
-std::string freePath(const std::string& path) {
+std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
+
+// The absolute path, or where it is taken the first free one of "steps-2.csv", "steps-3.csv" …
+std::string freePath(const std::string& relative) {
+  const std::string path = absolute(relative);
   if (!isTaken(path)) return path;
   const std::size_t dot = path.rfind('.');
   for (int number = 2;; ++number) {
@@ -26,24 +31,24 @@ std::string freePath(const std::string& path) {
 
 }  // namespace
 
-std::string saveTable(const SaveTableCommand& command, const StudioSnapshot& snapshot) {
+WrittenFile saveTable(const SaveTableCommand& command, const StudioSnapshot& snapshot) {
   const PanelTable table = filledTable(command.table, snapshot);
   const std::string text = endsWith(command.path, ".json") ? dumpJson(tableJson(table)) + "\n" : tableCsv(table);
   const std::string path = freePath(command.path);
   checkOutputs({{path}, {}}, "");
   writeFileAtomically(path, text);
-  return fmt::format("Wrote {} rows to {}.", table.rows.size(), path);
+  return {fmt::format("Wrote {} row{} to {}.", table.rows.size(), table.rows.size() == 1 ? "" : "s", path), path};
 }
 
-std::string saveReport(const ReportCommand& command, const StudioSnapshot& snapshot) {
+WrittenFile saveReport(const ReportCommand& command, const StudioSnapshot& snapshot) {
   const Picture empty;
   const Picture& picture = command.picture ? *command.picture : empty;
   const std::string png = picture.rgba.empty() ? "" : encodePng(picture.width, picture.height, picture.rgba);
   const bool html = endsWith(command.path, ".html");
-  const std::string path = command.made_up ? freePath(command.path) : command.path;
+  const std::string path = command.made_up ? freePath(command.path) : absolute(command.path);
   checkOutputs({{path}, {snapshot.work.file}, !command.made_up}, "");
   writeFileAtomically(path, html ? screenReportHtml(snapshot, {command.table, command.selected, png}) : png);
-  return fmt::format("Wrote what is on the screen to {}.", path);
+  return {fmt::format("Wrote what is on the screen to {}.", path), path};
 }
 
 }  // namespace ipex_studio

@@ -8,8 +8,13 @@
 
 namespace ipex_studio {
 
-// These functions write a file and return a sentence that names it. They throw Error if the file cannot be written.
-std::string saveTable(const SaveTableCommand& command, const StudioSnapshot& snapshot);
-std::string saveReport(const ReportCommand& command, const StudioSnapshot& snapshot);
+struct WrittenFile {
+  std::string sentence;  // that names it
+  std::string path;
+};
+
+// These functions write a file. They throw Error if it cannot be written.
+WrittenFile saveTable(const SaveTableCommand& command, const StudioSnapshot& snapshot);
+WrittenFile saveReport(const ReportCommand& command, const StudioSnapshot& snapshot);
 
 }  // namespace ipex_studio

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "profiler/text.h"
-#include "studio/session/screen_files.h"
+#include "studio/session/open_folder.h"
 
 namespace ipex_studio {
 namespace {
@@ -82,6 +82,11 @@ void Session::beside(const std::function<void()>& action) {
 void Session::tell(const std::string& sentence) {
   status_.setMessage(sentence);
   log(LogLevel::kInfo, sentence);
+}
+
+void Session::tell(const WrittenFile& file) {
+  status_.setMessage(file.sentence);
+  logWritten(file.sentence, file.path);
 }
 
 void Session::handle(const OpenCommand& command) {
@@ -166,6 +171,17 @@ void Session::handle(const FirstWrongNodeCommand&) {
   guarded([&] { bisect_.run(); });
 }
 
+void Session::handle(const OpenFolderCommand& command) {
+  beside([&] { openFolderOf(command.path); });
+}
+
+void Session::handle(const OpenSampleCommand&) {
+  guarded([&] {
+    setState(JobState::kWorking, "");
+    open(writeSampleModel(queue_.cancellation()));
+  });
+}
+
 void Session::closeModel() {
   runner_.drop();
   model_.close();
@@ -180,6 +196,8 @@ void Session::open(const std::string& path) {
   setState(JobState::kWorking, "");
   closeModel();
   model_.choose(path);
+  // Of a file that cannot be read nothing of the one before is left on the screen.
+  publishRecord(JobRecord());
   if (isDatabaseFile(path)) {
     openDatabase(path);
     model_.showFile(path);
@@ -236,6 +254,8 @@ void Session::onLog(const std::string& text, bool warning) {
   publishStatus();
 }
 
+void Session::onSignature(const std::vector<ArgumentRecord>& arguments) { model_.showArguments(arguments); }
+
 void Session::onRecord(const JobRecord& job) {
   if (status_.recordIsDue()) publishRecord(job);
 }
@@ -257,6 +277,8 @@ void Session::onTimed(bool timed) { feed_.setTimed(timed); }
 bool Session::disturbed(double begin_ns, double end_ns) { return feed_.disturbed(begin_ns, end_ns); }
 
 void Session::log(LogLevel level, const std::string& text) { status_.add(level, text); }
+
+void Session::logWritten(const std::string& text, const std::string& path) { status_.add(LogLevel::kInfo, text, path); }
 
 void Session::setStatus(JobStatus status) { status_.set(std::move(status)); }
 

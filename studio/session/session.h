@@ -13,6 +13,7 @@
 #include "studio/session/model_export.h"
 #include "studio/session/open_model.h"
 #include "studio/session/reporter.h"
+#include "studio/session/screen_files.h"
 #include "studio/session/snapshot_feed.h"
 #include "studio/session/status_log.h"
 #include "studio/session/trials.h"
@@ -57,6 +58,8 @@ class Session : public SnapshotSource, private Reporter {
   void handle(const FlagsCommand& command);
   void handle(const DropFlagCommand& command);
   void handle(const FirstWrongNodeCommand& command);
+  void handle(const OpenFolderCommand& command);
+  void handle(const OpenSampleCommand& command);
   void open(const std::string& path);
   void openDatabase(const std::string& path);
   void showJob(const Database& database, std::int64_t id);
@@ -69,11 +72,14 @@ class Session : public SnapshotSource, private Reporter {
   void beside(const std::function<void()>& action);
   // Shows a sentence beside the state, and logs it.
   void tell(const std::string& sentence);
+  // Tells where something was written.
+  void tell(const WrittenFile& file);
   // Everything that stands beside the record in the next snapshot.
   SnapshotParts parts() const;
 
   void onProgress(const std::string& stage, double fraction, double eta_s) override;
   void onLog(const std::string& text, bool warning) override;
+  void onSignature(const std::vector<ArgumentRecord>& arguments) override;
   void onRecord(const JobRecord& job) override;
   void onMeasured(const JobRecord& job) override;
   void onState(const std::string& text) override;
@@ -81,6 +87,7 @@ class Session : public SnapshotSource, private Reporter {
   bool disturbed(double begin_ns, double end_ns) override;
 
   void log(LogLevel level, const std::string& text) override;
+  void logWritten(const std::string& text, const std::string& path) override;
   void setStatus(JobStatus status) override;
   void publishStatus() override;
   void publishRecord(const JobRecord& job) override;

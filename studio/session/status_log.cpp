@@ -25,10 +25,10 @@ bool StatusLog::recordIsDue() {
   return true;
 }
 
-void StatusLog::add(LogLevel level, const std::string& text) {
+void StatusLog::add(LogLevel level, const std::string& text, const std::string& path) {
   const double time_s = std::chrono::duration<double>(Clock::now() - started_).count();
   if (lines_.size() >= kMaxLogLines) lines_.erase(lines_.begin());
-  lines_.push_back({time_s, level, text});
+  lines_.push_back({time_s, level, text, path});
 }
 
 }  // namespace ipex_studio

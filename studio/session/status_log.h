@@ -24,7 +24,8 @@ class StatusLog {
 
   // The newest lines, oldest first.
   const std::vector<LogLine>& lines() const { return lines_; }
-  void add(LogLevel level, const std::string& text);
+  // `path`: file that was written, if the line tells of one.
+  void add(LogLevel level, const std::string& text, const std::string& path = "");
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -21,6 +21,9 @@ struct OpenCommand {
   std::string path;
 };
 
+// Make a small model, and open it: for those who have none at hand.
+struct OpenSampleCommand {};
+
 // Optimize, verify and measure the open model with these choices.
 struct OptimizeCommand {
   Precision precision = Precision::kFp32;
@@ -83,6 +86,11 @@ struct SaveTableCommand {
   std::string path;
 };
 
+// Show the folder of a file in the desktop's file manager.
+struct OpenFolderCommand {
+  std::string path;  // of the file
+};
+
 // Show another recorded job of the database.
 struct ShowJobCommand {
   std::int64_t job = 0;
@@ -117,9 +125,10 @@ struct DropFlagCommand {
   std::string name;  // "--instances"
 };
 
-using Command = std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand,
-                             ShowJobCommand, CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand,
-                             TuneCommand, ReportCommand, FlagsCommand, DropFlagCommand, FirstWrongNodeCommand>;
+using Command =
+    std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand, ShowJobCommand,
+                 CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand, TuneCommand, ReportCommand,
+                 FlagsCommand, DropFlagCommand, FirstWrongNodeCommand, OpenFolderCommand, OpenSampleCommand>;
 
 // Filled by panels on the drawing thread, emptied by the window after each frame.
 class Commands {

@@ -45,6 +45,37 @@ std::string pressOptimize(const StudioSnapshot& snapshot) {
   }
 }
 
+std::string whyNotStart(const StudioSnapshot& snapshot) {
+  if (snapshot.work.trust.asked()) return "Say first how far this model is to be trusted.";
+  switch (snapshot.status.state) {
+    case JobState::kEmpty:
+      return "Open a model first (Ctrl+O).";
+    case JobState::kRecorded:
+      return "These are recorded runs, which cannot be run again; open the model itself.";
+    case JobState::kWorking:
+      return "Something runs already; wait for it, or cancel it (Ctrl+.).";
+    case JobState::kFailed:
+      return snapshot.work.tuning.possible ? "" : "The file could not be opened; open another (Ctrl+O).";
+    default:
+      return "";
+  }
+}
+
+std::string whyNotDecide(const StudioSnapshot& snapshot) {
+  if (snapshot.overrides.possible) return "";
+  const std::string why = whyNotStart(snapshot);
+  return why.empty() ? "Optimize the model first (F5); then decisions are tried against it." : why;
+}
+
+std::string whyNotExport(const StudioSnapshot& snapshot) {
+  std::string why = whyNotStart(snapshot);
+  if (!why.empty()) return why;
+  const RunRecord* optimized = snapshot.index->optimized.run;
+  if (optimized == nullptr) return "Optimize the model first (F5); then it can be written to a file.";
+  if (!optimized->accuracy.pass) return "Its results are wrong, so it is not exported; the log says what to do.";
+  return snapshot.status.state == JobState::kDone ? "" : "The last job did not come to its end; optimize again (F5).";
+}
+
 SnapshotPtr makeSnapshot(std::shared_ptr<const JobRecord> job, SnapshotParts parts, const SnapshotPtr& previous) {
   if (!job) job = std::make_shared<const JobRecord>();
   auto indexed = std::make_shared<IndexedJob>();

@@ -46,6 +46,7 @@ struct LogLine {
   double time_s = 0;  // since the program began
   LogLevel level = LogLevel::kInfo;
   std::string text;
+  std::string path{};  // file that was written; empty: the line tells of none
 };
 
 // A precision chip of the run bar.
@@ -107,6 +108,13 @@ struct SnapshotParts {
 
 // Beginning of a sentence on what to press: "Press Optimize", or the step before it if only recorded runs are open.
 std::string pressOptimize(const StudioSnapshot& snapshot);
+
+// Why no job on the open model can be started now, as a sentence; empty if one can.
+std::string whyNotStart(const StudioSnapshot& snapshot);
+// Why nothing can be decided against the optimizer now, as a sentence; empty if it can.
+std::string whyNotDecide(const StudioSnapshot& snapshot);
+// Why the optimized model cannot be exported now, as a sentence; empty if it can.
+std::string whyNotExport(const StudioSnapshot& snapshot);
 
 // Builds the indexes, which takes tens of milliseconds for a large job, so a session's thread calls it. `job` may be
 // null; its ids and strings are not trusted. `previous` may be null; its revision is counted on.

@@ -238,7 +238,7 @@ void adviseOnPrecision(const JobRecord& job, const JobIndex& index, std::vector<
                        "",
                        {},
                        "tune.quantize",
-                       "Calibrate…"});
+                       "Tune…"});
   }
 }
 
@@ -300,14 +300,16 @@ void adviseOnDeclines(const JobRecord& job, std::vector<Advice>* advice) {
 }
 
 void adviseOnInputs(const JobRecord& job, std::vector<Advice>* advice) {
-  std::string guessed;
+  std::string guessed, open;
   for (const InputRecord& input : job.model.inputs) {
+    if (input.description.empty() && open.size() < 80) open += (open.empty() ? "" : ", ") + displayText(input.name, 24);
     if (!input.guessed || guessed.size() > 80) continue;
     guessed += (guessed.empty() ? "" : ", ") + displayText(input.name, 24) + " " + formatShape(input.description);
   }
-  if (guessed.empty()) return;
-  advice->push_back({Advice::Tone::kHint,
-                     fmt::format("The inputs are a guess ({}).", guessed),
+  if (guessed.empty() && open.empty()) return;
+  advice->push_back({open.empty() ? Advice::Tone::kHint : Advice::Tone::kWarning,
+                     open.empty() ? fmt::format("The inputs are a guess ({}).", guessed)
+                                  : fmt::format("The model does not show what to run it with: {}.", open),
                      "",
                      {},
                      "",

@@ -104,8 +104,8 @@ std::vector<std::int32_t> nodesOf(const GraphIndex& graph, const std::vector<Ori
 // The remarks that share an origin with `origins`; unique, in order.
 std::vector<std::int32_t> remarksOf(const JobIndex& index, const std::vector<OriginId>& origins);
 
-// A time for display: "12.3 ms", "870 µs", "1.24 s". `decimals`: digits after the point.
-std::string formatTime(double ns, int decimals = 2);
+// A time for display, with three significant figures: "12.3 ms", "870 µs", "1.24 s".
+std::string formatTime(double ns);
 // A median and half of its interval in one unit: "2.17 ± 0.01 ms".
 std::string formatSpread(const TimeStatistics& time);
 // The part of `of_ns` that no operation explains: "0.8 ms unattributed (1.2 %)". Timing each operation costs a
@@ -114,7 +114,7 @@ std::string unattributedText(double ns, double of_ns, double step_scale = 1);
 // Words for the code of the reason why a kernel was declined: "the library has no fast one for this" for
 // "no-fast-implementation". Unknown codes only lose their hyphens.
 std::string kernelReason(const std::string& code);
-// A number of bytes for display: "97.5 MB", "12.4 kB", "1.2 GB".
+// A number of bytes for display: "97.5 MB", "12.4 kB", "1.20 GB".
 std::string formatBytes(std::int64_t bytes);
 // Sizes for display: "1×64×56×56" for "1x64x56x56" and for "Float(1, 64, 56, 56)"; other text is unchanged.
 std::string formatShape(const std::string& text);

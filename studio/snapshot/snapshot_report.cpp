@@ -39,7 +39,7 @@ std::string resultHtml(const JobIndex& index) {
     text += noiseHtml(index.noise);
     text += fmt::format("<p><b>{:.2f}×</b> as fast as it was, 95 % {:.2f} to {:.2f}: {} after {} (p50).</p>\n",
                         index.speedup.value, index.speedup.low, index.speedup.high,
-                        formatTime(index.optimized.latency.p50_ns, 2), formatTime(index.baseline.latency.p50_ns, 2));
+                        formatTime(index.optimized.latency.p50_ns), formatTime(index.baseline.latency.p50_ns));
   }
   return text + fmt::format("<p class=\"{}\">{}, {}.</p>\n", accuracy.pass ? "good" : "bad",
                             accuracy.pass ? "The results are right" : "The results are wrong",

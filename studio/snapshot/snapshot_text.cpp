@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <string_view>
@@ -17,14 +18,37 @@ constexpr std::string_view kTimes = "\xC3\x97";
 
 bool isContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
+struct Unit {
+  double size;
+  const char* name;
+};
+constexpr std::array<Unit, 4> kTimeUnits = {Unit{1, "ns"}, {1e3, "µs"}, {1e6, "ms"}, {1e9, "s"}};
+constexpr std::array<Unit, 4> kByteUnits = {Unit{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}};
+
+// Decimals that give a number three significant figures.
+int decimalsOf(double value) {
+  const double magnitude = std::abs(value);
+  return magnitude < 9.995 ? 2 : magnitude < 99.95 ? 1 : 0;
+}
+
+std::string threeFigures(double value) { return fmt::format("{:.{}f}", value, decimalsOf(value)); }
+
+// The largest unit of which there is one at least, as rounded.
+Unit unitOf(double value, const std::array<Unit, 4>& units) {
+  Unit unit = units[0];
+  for (const Unit& larger : units) {
+    if (std::abs(value) >= larger.size * 0.9995) unit = larger;
+  }
+  return unit;
+}
+
 }  // namespace
 
-std::string formatTime(double ns, int decimals) {
+std::string formatTime(double ns) {
   if (!std::isfinite(ns)) return "–";
-  const double magnitude = std::abs(ns);
-  if (magnitude >= 1e9) return fmt::format("{:.{}f} s", ns / 1e9, decimals);
-  if (magnitude >= 1e5) return fmt::format("{:.{}f} ms", ns / 1e6, decimals);
-  return fmt::format("{:.{}f} µs", ns / 1e3, decimals > 1 ? 1 : decimals);
+  if (ns == 0) return "0 ms";
+  const Unit unit = unitOf(ns, kTimeUnits);
+  return fmt::format("{} {}", threeFigures(ns / unit.size), unit.name);
 }
 
 std::string kernelReason(const std::string& code) {
@@ -58,14 +82,15 @@ std::string kernelReason(const std::string& code) {
 std::string unattributedText(double ns, double of_ns, double step_scale) {
   if (step_scale < 1)
     return fmt::format("operations one by one take {:.3g} times as long; their times are scaled", 1 / step_scale);
-  return fmt::format("{} unattributed ({:.1f} %)", formatTime(ns, 1), ns / of_ns * 100);
+  return fmt::format("{} unattributed ({:.1f} %)", formatTime(ns), ns / of_ns * 100);
 }
 
 std::string formatSpread(const TimeStatistics& time) {
   if (!std::isfinite(time.p50_ns) || !std::isfinite(time.half_width_ns)) return "–";
-  if (time.p50_ns >= 1e9) return fmt::format("{:.2f} ± {:.2f} s", time.p50_ns / 1e9, time.half_width_ns / 1e9);
-  if (time.p50_ns >= 1e5) return fmt::format("{:.2f} ± {:.2f} ms", time.p50_ns / 1e6, time.half_width_ns / 1e6);
-  return fmt::format("{:.1f} ± {:.1f} µs", time.p50_ns / 1e3, time.half_width_ns / 1e3);
+  const Unit unit = unitOf(time.p50_ns, kTimeUnits);
+  const double value = time.p50_ns / unit.size;
+  return fmt::format("{} ± {:.{}f} {}", threeFigures(value), time.half_width_ns / unit.size, decimalsOf(value),
+                     unit.name);
 }
 
 std::string formatShape(const std::string& text) {
@@ -98,10 +123,9 @@ std::string formatShape(const std::string& text) {
 }
 
 std::string formatBytes(std::int64_t bytes) {
-  const auto number = static_cast<double>(bytes);
-  if (bytes >= 1000000000) return fmt::format("{:.1f} GB", number / 1e9);
-  if (bytes >= 1000000) return fmt::format("{:.1f} MB", number / 1e6);
-  return fmt::format("{:.1f} kB", number / 1e3);
+  const Unit unit = unitOf(static_cast<double>(bytes), kByteUnits);
+  if (unit.size == 1) return fmt::format("{} B", bytes);
+  return fmt::format("{} {}", threeFigures(static_cast<double>(bytes) / unit.size), unit.name);
 }
 
 std::string formatInput(const std::string& description) {

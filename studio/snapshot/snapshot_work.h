@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/record/argument_record.h"
 #include "core/record/options.h"
 #include "core/record/records.h"
 
@@ -28,9 +29,11 @@ struct ExportResult {
   std::string path;
   ExportForm form = ExportForm::kCompiled;
   std::int64_t bytes = 0;
-  std::int64_t prepared_bytes = 0;         // size of the weights beside the file; 0: there are none
-  std::optional<AccuracyRecord> accuracy;  // comparison of the file's results with the original's
-  std::string problem;                     // why the export failed, as a sentence; empty otherwise
+  std::int64_t prepared_bytes = 0;             // size of the weights beside the file; 0: there are none
+  std::optional<AccuracyRecord> accuracy;      // comparison of the file's results with the original's
+  std::string problem;                         // why the export failed, as a sentence; empty otherwise
+  std::int64_t load_ns = 0, first_run_ns = 0;  // of the file as another program loads and runs it; 0: not measured
+  std::string library{};                       // operator library that a compiled file needs; empty: not found
 };
 
 // The answer to FirstWrongNodeCommand.
@@ -53,18 +56,33 @@ struct FlagShown {
   std::string words;  // "--instances 2"
 };
 
+// Arguments of the open model's forward, and what is wrong with the values for them.
+struct InputsState {
+  std::vector<ArgumentRecord> arguments;  // empty: not known yet
+  std::string problem;      // why the model could not be run with its inputs, as a sentence; empty: it could
+  std::uint64_t asked = 0;  // rises each time the user has to say other inputs
+};
+
+// The last answer to a FlagsCommand.
+struct FlagsAnswer {
+  std::uint64_t number = 0;  // rises with each answer
+  std::string problem;       // why the flags were refused, as a sentence; empty: they are in force
+};
+
 struct WorkState {
-  std::string file;            // path as it was opened; empty: nothing is open
+  std::string file;            // path as it was opened, also if it cannot be read; empty: nothing is open
   bool remote = false;         // true: another machine runs the model and holds its data
   std::string recorded_at;     // date of the recorded runs that are open; empty otherwise
   std::string recorded_model;  // path of the recorded runs' model; empty if this machine does not have it
   TrustQuestion trust;
+  InputsState inputs;
   ExportResult exported;
   TuningState tuning;
   FirstWrongNodeState first_wrong;
   std::string flags;                      // flags of the command line in force, as words that give them again
   std::vector<FlagShown> flags_in_force;  // one by one
-  bool prepared = false;                  // true: --prepared is among the flags, so the export dialog begins with it
+  FlagsAnswer flags_answer;
+  bool prepared = false;  // true: --prepared is among the flags, so the export dialog begins with it
 };
 
 }  // namespace ipex_studio

@@ -108,7 +108,7 @@ void applyTheme(const Theme& theme, float scale) {
   const ImVec4 clear = {0, 0, 0, 0};
   for (int c = 0; c < ImGuiCol_COUNT; ++c) colors[c] = vec(theme.raised);
   colors[ImGuiCol_Text] = vec(theme.text);
-  colors[ImGuiCol_TextDisabled] = vec(theme.faint);
+  colors[ImGuiCol_TextDisabled] = vec(theme.dim);
   colors[ImGuiCol_TextSelectedBg] = vec(theme.selection);
   colors[ImGuiCol_WindowBg] = colors[ImGuiCol_ChildBg] = clear;
   colors[ImGuiCol_PopupBg] = vec(theme.raised);

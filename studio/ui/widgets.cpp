@@ -166,7 +166,13 @@ ImVec2 buttonSize(const Ui& ui, const std::string& text, ImFont* font) {
   return {std::floor(sizeOf(text).x + ui.px(24)), std::floor(ui.px(font == ui.fonts.head ? 24 : 30))};
 }
 
-bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook look, bool enabled, ImFont* font) {
+bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook look, ImFont* font) {
+  return button(ui, id, text, look, std::string(), font);
+}
+
+bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook look, const std::string& why_not,
+            ImFont* font) {
+  const bool enabled = why_not.empty();
   const ImVec2 size = buttonSize(ui, text, font);
   const FontScope scope(font);
   ImGui::PushID(id);
@@ -200,6 +206,11 @@ bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook lo
                 text.data(), text.data() + text.size());
   focusRing(ui, at, high);
   if (hovered) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+  if (!enabled && (ImGui::IsItemHovered() || reachedByKeys())) {
+    ImGui::PushFont(ui.fonts.text);
+    tooltip(why_not);
+    ImGui::PopFont();
+  }
   return clicked;
 }
 
@@ -260,16 +271,22 @@ void tooltip(const std::string& text) {
 }
 
 void emptyState(const Ui& ui, const std::string& headline, const std::string& what_next) {
+  offerState(ui, headline, what_next, {});
+}
+
+int offerState(const Ui& ui, const std::string& headline, const std::string& what_next,
+               const std::vector<std::string>& buttons) {
   const ImVec2 area = ImGui::GetContentRegionAvail();
   const ImVec2 start = ImGui::GetCursorPos();
   const float width = std::min(area.x - ui.px(24), ui.px(420));
-  if (width < ui.px(60)) return;
+  if (width < ui.px(60)) return -1;
   ImGui::PushFont(ui.fonts.strong);
   const float line = ImGui::GetTextLineHeight();
   const float head_width = sizeOf(headline).x;
   ImGui::PopFont();
   const ImVec2 next = ImGui::CalcTextSize(what_next.data(), what_next.data() + what_next.size(), false, width);
-  float y = start.y + std::max(ui.px(12), (area.y - line - next.y - ui.px(8)) / 2);
+  const float foot = buttons.empty() ? 0 : ui.px(18 + 30);
+  float y = start.y + std::max(ui.px(12), (area.y - line - next.y - ui.px(8) - foot) / 2);
   ImGui::SetCursorPos({start.x + std::floor(std::max(ui.px(12), (area.x - head_width) / 2)), std::floor(y)});
   label(ui.theme.text, headline, ui.fonts.strong);
   y += line + ui.px(8);
@@ -278,6 +295,38 @@ void emptyState(const Ui& ui, const std::string& headline, const std::string& wh
   ImGui::PushTextWrapPos(left + width);
   label(ui.theme.dim, what_next);
   ImGui::PopTextWrapPos();
+  float row = ui.px(8) * static_cast<float>(buttons.size()) - ui.px(8);
+  for (const std::string& text : buttons) row += buttonSize(ui, text).x;
+  ImGui::SetCursorPos(
+      {start.x + std::floor(std::max(ui.px(12), (area.x - row) / 2)), std::floor(y + next.y + ui.px(18))});
+  int pressed = -1;
+  for (std::size_t b = 0; b < buttons.size(); ++b) {
+    if (b > 0) ImGui::SameLine(0, ui.px(8));
+    const ButtonLook look = b == 0 ? ButtonLook::kPrimary : ButtonLook::kPlain;
+    if (button(ui, buttons[b].c_str(), buttons[b], look)) pressed = static_cast<int>(b);
+  }
+  return pressed;
+}
+
+void copyMenu(const Ui& ui, const std::string& text) {
+  ImGui::PushID(text.data(), text.data() + text.size());
+  if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) ImGui::OpenPopup("copy");
+  if (beginMenu("copy")) {
+    if (button(ui, "copy", "Copy", ButtonLook::kQuiet, ui.fonts.text)) {
+      ImGui::SetClipboardText(text.c_str());
+      ImGui::CloseCurrentPopup();
+    }
+    ImGui::EndPopup();
+  }
+  ImGui::PopID();
+}
+
+bool beginMenu(const char* id, ImGuiWindowFlags flags) {
+  if (!ImGui::BeginPopup(id, flags)) return false;
+  // Keys move through the menu from the next frame on; App::frame ends that with the menu.
+  ImGui::GetIO().ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
+  if (keyPressedOnce(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
+  return true;
 }
 
 bool beginDialog(const Ui& ui, const char* id, float width) {
@@ -300,11 +349,11 @@ bool beginDialog(const Ui& ui, const char* id, float width) {
 
 void endDialog() { ImGui::EndPopup(); }
 
-bool confirmButton(const Ui& ui, const char* id, const std::string& text, bool enabled) {
+bool confirmButton(const Ui& ui, const char* id, const std::string& text, const std::string& why_not) {
   // A field that Enter has just left is not active any more here.
   const bool entered = ImGui::IsWindowFocused() && !ImGui::IsAnyItemActive() && !ImGui::IsWindowAppearing() &&
                        !ImGui::GetIO().NavVisible && keyPressedOnce(ImGuiKey_Enter);
-  return button(ui, id, text, ButtonLook::kPrimary, enabled) || (enabled && entered);
+  return button(ui, id, text, ButtonLook::kPrimary, why_not) || (why_not.empty() && entered);
 }
 
 float dialogLine(const Ui& ui, const std::string& text, float points) {

@@ -50,7 +50,9 @@ int paragraphWithLinks(const Ui& ui, const std::string& text, const std::vector<
 bool link(const Ui& ui, const char* id, const std::string& text);
 
 enum class ButtonLook { kPlain, kPrimary, kQuiet, kChosen };
-bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook look, bool enabled = true,
+bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook look, ImFont* font = nullptr);
+// `why_not`: why it cannot be pressed, as a sentence, which is its tooltip then; empty if it can.
+bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook look, const std::string& why_not,
             ImFont* font = nullptr);
 ImVec2 buttonSize(const Ui& ui, const std::string& text, ImFont* font = nullptr);
 
@@ -73,10 +75,19 @@ constexpr float kHeadPoints = 34;
 void hairline(const Ui& ui);
 // A small filled square, as tall as the text's lower-case letters; stands for a kind or a state.
 void swatch(const Ui& ui, ImU32 color);
+// Offers to copy `text` when the item before is clicked with the right button.
+void copyMenu(const Ui& ui, const std::string& text);
 // A tooltip for the item before, with plain text.
 void tooltip(const std::string& text);
 // The text of an empty panel: one headline and what to do next, in the middle of the window.
 void emptyState(const Ui& ui, const std::string& headline, const std::string& what_next);
+// The same with buttons below it, the first of which is the main one. Returns the index of the pressed one; -1: none.
+int offerState(const Ui& ui, const std::string& headline, const std::string& what_next,
+               const std::vector<std::string>& buttons);
+
+// A menu or sheet that ImGui::OpenPopup() has opened; arrow keys move through it, Escape closes it. False if it is not
+// open; ImGui::EndPopup() must follow only if true.
+bool beginMenu(const char* id, ImGuiWindowFlags flags = 0);
 
 // A dialog in the middle of the window that keeps the rest from being used; Escape closes it. Arrow keys go from
 // field to field and button to button, Tab from field to field; Space and Enter press. False if the dialog is not
@@ -84,7 +95,8 @@ void emptyState(const Ui& ui, const std::string& headline, const std::string& wh
 bool beginDialog(const Ui& ui, const char* id, float width);
 void endDialog();
 // Draws the main button of a dialog, which Enter presses unless keys have gone to another; true if it was pressed.
-bool confirmButton(const Ui& ui, const char* id, const std::string& text, bool enabled);
+// `why_not`: as for button().
+bool confirmButton(const Ui& ui, const char* id, const std::string& text, const std::string& why_not = {});
 // A line of a dialog: dim text at the left. Returns the width left for the item at its right.
 float dialogLine(const Ui& ui, const std::string& text, float points = 120);
 

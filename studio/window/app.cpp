@@ -12,9 +12,11 @@
 #include "studio/panels/graph/scene_service.h"
 #include "studio/panels/mode_chips.h"
 #include "studio/panels/panel_list.h"
+#include "studio/panels/status_line.h"
 #include "studio/snapshot/snapshot_tables.h"
 #include "studio/ui/imgui_compat.h"
 #include "studio/window/app_actions.h"
+#include "studio/window/word_list.h"
 
 namespace ipex_studio {
 namespace {
@@ -121,7 +123,8 @@ void App::act(const StudioSnapshot& snapshot) {
     selection_.select(found->wrong.front().origins, true);
   found_ = found;
   std::error_code ignored;
-  if (!snapshot.work.file.empty() && snapshot.work.file != opened_) {
+  const bool read = !snapshot.job->model.path.empty();
+  if (read && !snapshot.work.file.empty() && snapshot.work.file != opened_) {
     opened_ = snapshot.work.file;
     rememberRecent(&settings_, opened_.find("://") != std::string::npos
                                    ? opened_
@@ -192,18 +195,26 @@ void App::frame(const StudioSnapshot& snapshot, Commands& commands) {
   const Action* action = popup ? nullptr : pressedAction(ImGui::GetIO().WantTextInput);
   if (action != nullptr) selection_.request(action->name);
   act(snapshot);
+  const std::string written = lastWritten(snapshot);
+  if (selection_.take("report.folder") && !written.empty()) commands.post(OpenFolderCommand{written});
   if (alone_ != nullptr) {
     if (beginArea(ui_, alone_->name(), size, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollbar)) {
       alone_->draw(snapshot, selection_, commands);
     }
     endArea();
   } else {
-    drawAll(snapshot, commands, size);
+    const float status = std::floor(ui_.px(kStatusPoints));
+    drawAll(snapshot, commands, {size.x, size.y - status});
+    ImGui::SetCursorPos({0, size.y - status});
+    if (beginArea(ui_, "status", {size.x, status}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollbar))
+      drawStatusLine(ui_, snapshot, selection_, commands);
+    endArea();
   }
   selection_.front_panel.clear();
   dialogs_.draw(snapshot, selection_, commands);
   if (!selection_.front_panel.empty()) tab_ = std::exchange(selection_.front_panel, {});
   palette_.draw(selection_);
+  drawWordList(ui_, selection_);
   selection_.ageRequests();
   ImGui::End();
 }
@@ -395,10 +406,10 @@ void App::drawSaveLinks(const StudioSnapshot& snapshot, const Panel& front, floa
   const float width = ImGui::GetWindowWidth();
   if (tabs_end + ui_.px(130) > width) return;
   ImGui::SetCursorPos({width - ui_.px(120), std::floor(ui_.px(6))});
-  if (button(ui_, "save csv", "CSV", ButtonLook::kQuiet, true, ui_.fonts.head)) save(".csv");
+  if (button(ui_, "save csv", "CSV", ButtonLook::kQuiet, ui_.fonts.head)) save(".csv");
   if (ImGui::IsItemHovered()) tooltip("Write what this tab shows to " + tableFileName(snapshot, front.name()) + ".csv");
   ImGui::SameLine(0, 0);
-  if (button(ui_, "save json", "JSON", ButtonLook::kQuiet, true, ui_.fonts.head)) save(".json");
+  if (button(ui_, "save json", "JSON", ButtonLook::kQuiet, ui_.fonts.head)) save(".json");
   if (ImGui::IsItemHovered())
     tooltip("Write what this tab shows to " + tableFileName(snapshot, front.name()) + ".json");
 }

@@ -24,6 +24,7 @@ void AppDialogs::draw(const StudioSnapshot& snapshot, Selection& selection, Comm
     files_.open("Open a model or recorded runs", FileWish::kModel,
                 !file.empty() || ui_.recent == nullptr || ui_.recent->empty() ? file : ui_.recent->front());
   }
+  if (selection.take("file.sample")) commands.post(OpenSampleCommand{});
   for (const auto& [action, goal] : kTuneActions) {
     if (selection.take(action)) tuning_.open(goal);
   }
@@ -56,7 +57,7 @@ void AppDialogs::drawTrust(const StudioSnapshot& snapshot, Commands& commands) {
                   "reading.");
   ImGui::Dummy({1, ui_.px(6)});
   std::optional<TrustAnswer> answer;
-  if (confirmButton(ui_, "sandbox", "Run in the sandbox", true)) answer = TrustAnswer::kSandbox;
+  if (confirmButton(ui_, "sandbox", "Run in the sandbox")) answer = TrustAnswer::kSandbox;
   ImGui::SameLine();
   if (button(ui_, "trust", "Trust and run without", ButtonLook::kPlain)) answer = TrustAnswer::kTrust;
   ImGui::SameLine();

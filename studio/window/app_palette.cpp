@@ -59,6 +59,7 @@ void Palette::drawPalette(Selection& selection) {
   ImGui::SetNextWindowPos({std::floor((display.x - width) / 2), std::floor(display.y * 0.14F)});
   ImGui::SetNextWindowSize({width, 0});
   if (!ImGui::BeginPopup("palette", kPopupFlags)) return;
+  if (keyPressedOnce(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
   open_ = true;
   if (focus_) ImGui::SetKeyboardFocusHere();
   focus_ = false;
@@ -92,7 +93,7 @@ void Palette::drawShortcuts() {
   const auto columns = std::clamp(static_cast<int>((display.x - ui_.px(48)) / column + 0.01F), 1, 4);
   ImGui::SetNextWindowPos({display.x / 2, display.y / 2}, ImGuiCond_Always, {0.5F, 0.5F});
   ImGui::SetNextWindowSizeConstraints({0, 0}, {display.x - ui_.px(24), display.y - ui_.px(24)});
-  if (!ImGui::BeginPopup("shortcuts", kPopupFlags)) return;
+  if (!beginMenu("shortcuts", kPopupFlags)) return;
   open_ = true;
   label(ui_.theme.text, "Keyboard shortcuts", ui_.fonts.strong);
   ImGui::SameLine(0, ui_.px(12));

@@ -17,7 +17,7 @@ namespace {
 
 constexpr auto kLongestWait = std::chrono::minutes(10);
 constexpr const char* kVerbs[] = {"open",   "wait",  "scrub",  "select", "do",   "expect", "screenshot",
-                                  "report", "trust", "export", "tune",   "load", "flags"};
+                                  "report", "trust", "export", "tune",   "load", "flags",  "inputs"};
 constexpr const char* kStates[] = {"empty", "ready", "recorded", "working", "done", "failed", "cancelled"};
 
 std::int32_t shownStage(const StudioSnapshot& snapshot, const Selection& selection) {
@@ -57,11 +57,12 @@ Script Script::parse(const std::string& text) {
     if (rest != std::string::npos) step.rest = line.substr(rest, line.find_last_not_of(" \t\r") - rest + 1);
     const bool known = std::find(std::begin(kVerbs), std::end(kVerbs), step.verb) != std::end(kVerbs);
     if (!known || step.rest.empty()) {
-      throw Error(ExitCode::kUsage,
-                  fmt::format("Line {} of the script is no step: '{}'; steps are open, wait, scrub, "
-                              "select, do, expect, screenshot, report, trust, export, tune, load and flags, each "
-                              "with what to do it with.",
-                              number, displayText(line, 80)));
+      throw Error(
+          ExitCode::kUsage,
+          fmt::format("Line {} of the script is no step: '{}'; steps are open, wait, scrub, "
+                      "select, do, expect, screenshot, report, trust, export, tune, load, flags and inputs, each "
+                      "with what to do it with.",
+                      number, displayText(line, 80)));
     }
     const auto& actions = allActions();
     const bool action = step.verb != "do" || std::any_of(actions.begin(), actions.end(),
@@ -103,6 +104,7 @@ bool Script::run(const Step& step, const Frame& frame) {
   if (step.verb == "export") frame.post(exportStep(step.rest, step.line));
   if (step.verb == "tune") frame.post(tuneStep(step.rest, step.line));
   if (step.verb == "flags") frame.post(FlagsCommand{step.rest});
+  if (step.verb == "inputs") frame.post(inputsStep(step.rest, frame.snapshot));
   if (step.verb == "load") frame.post(loadStep(step.rest, step.line, frame.snapshot));
   return true;
 }
@@ -160,6 +162,9 @@ void Script::expect(const Step& step, const Frame& frame) const {
     good = static_cast<long>(frame.selection.origins().size()) >= std::strtol(value.c_str(), nullptr, 10);
   } else if (key == "message") {
     found = displayText(frame.snapshot.status.message, 300);
+    good = found.find(value) != std::string::npos;
+  } else if (key == "status") {
+    found = frame.snapshot.log->empty() ? "" : displayText(frame.snapshot.log->back().text, 600);
     good = found.find(value) != std::string::npos;
   } else if (key == "kernel") {
     const RunIndex& run = frame.snapshot.index->optimized;

@@ -9,7 +9,8 @@
 //   do ACTION            an action of the command palette: graph.fit, color.kernel, tab.text, run.optimize …
 //   expect KEY VALUE     state, pass, selected (at least so many nodes' origins), nodes (of the graph after the pass),
 //                        blocked (frames of ours over 100 ms), export (done, failed …); message, recipe, kernel (of
-//                        what is selected) contain VALUE; findings, tradeoffs, decisions, tries are at least so many
+//                        what is selected), status (the line at the bottom) contain VALUE; findings, tradeoffs,
+//                        decisions, tries, asked (for other inputs) are at least so many
 //   screenshot FILE.png
 //   report FILE          what is on the screen, as .html or .png
 //   trust ANSWER         sandbox, trust or refuse
@@ -17,6 +18,7 @@
 //   tune GOAL KEY=VALUE… calibrate, quantize, search or kernels; data, preprocess, metric, recipe, save, method,
 //                        samples, drop, sqnr, budget, restart
 //   flags WORDS          flags of `ipex-studio run` for the open model, which is optimized with them
+//   inputs A | B …       values of --input, with which the open model is optimized
 //   load NAME            the decisions of a point of the precision plot
 //
 // Empty lines and lines that begin with # are skipped. Durations are seconds.
@@ -38,6 +40,7 @@ namespace ipex_studio {
 Command trustStep(const std::string& rest, int line);
 Command exportStep(const std::string& rest, int line);
 Command tuneStep(const std::string& rest, int line);
+Command inputsStep(const std::string& rest, const StudioSnapshot& snapshot);
 Command loadStep(const std::string& rest, int line, const StudioSnapshot& snapshot);
 // The value of a fact about work that `expect` may ask for; nullopt for other keys. `good`: true if it is as `value`
 // says.

@@ -100,6 +100,16 @@ Command tuneStep(const std::string& rest, int line) {
   return command;
 }
 
+Command inputsStep(const std::string& rest, const StudioSnapshot& snapshot) {
+  OptimizeCommand command{snapshot.choices.precision, snapshot.choices.threads, {}};
+  for (std::size_t begin = 0; begin < rest.size();) {
+    const std::size_t end = std::min(rest.find(" | ", begin), rest.size());
+    command.inputs.push_back(rest.substr(begin, end - begin));
+    begin = end + 3;
+  }
+  return command;
+}
+
 Command loadStep(const std::string& rest, int line, const StudioSnapshot& snapshot) {
   std::string quality;
   std::string names;
@@ -129,6 +139,8 @@ std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::s
     count = snapshot.overrides.now.pins.size() + snapshot.overrides.now.precisions.size();
   else if (key == "tries")
     count = snapshot.tries->size();
+  else if (key == "asked")
+    count = snapshot.work.inputs.asked;
   else
     return std::nullopt;
   *good = count >= std::strtoull(value.c_str(), nullptr, 10);

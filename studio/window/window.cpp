@@ -151,6 +151,13 @@ void drawFrame(App& app, SnapshotSource& source, const SnapshotPtr& snapshot, in
   for (Command& command : commands.take()) source.post(std::move(command));
 }
 
+// The name of the open file, as other windows have it.
+std::string titleOf(const WindowOptions& options, const StudioSnapshot& snapshot) {
+  const std::string& file = snapshot.work.file;
+  const std::string name = displayText(file.substr(file.find_last_of('/') + 1), 100);
+  return name.empty() ? options.title : name + " – " + options.title;
+}
+
 void runInteractive(const WindowOptions& options, GLFWwindow* window, App& app, SnapshotSource& source) {
   FrameWatchdog watchdog;
   int frames_due = kFramesAfterEvent;
@@ -169,7 +176,10 @@ void runInteractive(const WindowOptions& options, GLFWwindow* window, App& app, 
     }
     const std::int64_t begin_ns = nowNs();
     SnapshotPtr latest = source.latest();
-    if (latest != shown) frames_due = kFramesAfterEvent;
+    if (latest != shown) {
+      frames_due = kFramesAfterEvent;
+      glfwSetWindowTitle(window, titleOf(options, *latest).c_str());
+    }
     shown = std::move(latest);
     int width = 0;
     int height = 0;

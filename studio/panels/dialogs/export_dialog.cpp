@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/plan/prepared_weights.h"
+#include "studio/snapshot/load_code.h"
 #include "studio/ui/imgui_compat.h"
 
 namespace ipex_studio {
@@ -18,6 +19,24 @@ constexpr float kFormPoints = 96;
 std::string exportName(const std::string& path) {
   const std::size_t dot = path.rfind(".pt");
   return (dot == std::string::npos ? path : path.substr(0, dot)) + ".optimized.pt";
+}
+
+// Size, start and results of a file, as sentences.
+std::string factsOf(const ExportResult& result) {
+  std::string text = formatBytes(result.bytes);
+  if (result.prepared_bytes > 0) text += fmt::format(", prepared weights {}", formatBytes(result.prepared_bytes));
+  if (result.first_run_ns > 0)
+    text += fmt::format(" · starts in {} (loads in {}, first result after {} more)",
+                        formatTime(static_cast<double>(result.load_ns + result.first_run_ns)),
+                        formatTime(static_cast<double>(result.load_ns)),
+                        formatTime(static_cast<double>(result.first_run_ns)));
+  const AccuracyRecord& accuracy = *result.accuracy;
+  const bool equal = accuracy.sqnr_db >= kSqnrOfEqual;
+  return text + (equal
+                     ? std::string(". Its results are identical to the original's.")
+                     : fmt::format(". Against the original: SQNR {:.0f} dB, largest difference {:.2g} absolute, {:.2g} "
+                                   "relative.",
+                                   accuracy.sqnr_db, accuracy.max_abs, accuracy.max_rel));
 }
 
 }  // namespace
@@ -50,6 +69,7 @@ void ExportDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
   ImGui::Dummy({1, ui_.px(6)});
   const float width = dialogLine(ui_, "to", kFormPoints);
   ImGui::SetNextItemWidth(width - buttonSize(ui_, "Browse…").x - ui_.px(8));
+  if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
   ImGui::InputText("##path", path_.data(), path_.size());
   ImGui::SameLine(0, ui_.px(8));
   if (button(ui_, "browse", "Browse…", ButtonLook::kPlain)) browser_.open("Export to", FileWish::kSave, path_.data());
@@ -62,11 +82,11 @@ void ExportDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
   if (result.state == ExportResult::State::kAsked && result.path == path_.data()) {
     drawQuestion(result, commands);
   } else {
-    drawResult(snapshot);
+    drawResult(snapshot, commands);
   }
   ImGui::Dummy({1, ui_.px(6)});
-  const bool working = snapshot.status.state == JobState::kWorking;
-  if (confirmButton(ui_, "write", "Export and verify", path_[0] != 0 && !working)) commands.post(command());
+  const std::string why = path_[0] == 0 ? "Say first which file to write." : whyNotStart(snapshot);
+  if (confirmButton(ui_, "write", "Export and verify", why)) commands.post(command());
   ImGui::SameLine();
   const bool escape = keyPressed(ImGuiKey_Escape) && ImGui::IsWindowFocused();
   if (button(ui_, "close", "Close", ButtonLook::kPlain) || escape) ImGui::CloseCurrentPopup();
@@ -79,19 +99,19 @@ void ExportDialog::drawForm(const StudioSnapshot& snapshot) {
   const bool portable = precision != Precision::kFp16;
   if (!portable) form_ = ExportForm::kCompiled;
   dialogLine(ui_, "form", kFormPoints);
-  const auto choice = [&](ExportForm form, const char* name, bool possible) {
-    if (button(ui_, name, name, form_ == form ? ButtonLook::kChosen : ButtonLook::kQuiet, possible)) form_ = form;
+  const auto choice = [&](ExportForm form, const char* name, const char* why_not) {
+    if (button(ui_, name, name, form_ == form ? ButtonLook::kChosen : ButtonLook::kQuiet, std::string(why_not)))
+      form_ = form;
   };
-  choice(ExportForm::kCompiled, "compiled", true);
+  choice(ExportForm::kCompiled, "compiled", "");
   ImGui::SameLine(0, ui_.px(4));
-  choice(ExportForm::kPortable, "portable", portable);
+  choice(ExportForm::kPortable, "portable",
+         portable ? "" : "Stock PyTorch computes no FP16 on CPUs in all versions that read such a file.");
   dialogLine(ui_, "", kFormPoints);
   paragraph(ui_.theme.dim,
             form_ == ExportForm::kCompiled
                 ? "Fastest: prepares itself for the machine it is loaded on. Needs the operator library of ipex-studio."
                 : "Runs in stock PyTorch with nothing of ours; keeps the rewrites, not the fused kernels.");
-  if (!portable && ImGui::IsItemHovered())
-    tooltip("Stock PyTorch computes no FP16 on CPUs in all versions that read such a file.");
 }
 
 void ExportDialog::drawPrecision(const StudioSnapshot& snapshot) {
@@ -116,7 +136,8 @@ void ExportDialog::drawPrecision(const StudioSnapshot& snapshot) {
   const bool possible = form_ == ExportForm::kCompiled, prepared = prepared_ && possible;
   if (button(ui_, "inside", "in the file", prepared ? ButtonLook::kQuiet : ButtonLook::kChosen)) prepared_ = false;
   ImGui::SameLine(0, ui_.px(4));
-  if (button(ui_, "prepared", "also prepared beside it", prepared ? ButtonLook::kChosen : ButtonLook::kQuiet, possible))
+  if (button(ui_, "prepared", "also prepared beside it", prepared ? ButtonLook::kChosen : ButtonLook::kQuiet,
+             std::string(possible ? "" : "A portable file is read by stock PyTorch, which prepares its own.")))
     prepared_ = true;
   if (!prepared) return;
   dialogLine(ui_, "", kFormPoints);
@@ -141,7 +162,7 @@ void ExportDialog::drawQuestion(const ExportResult& result, Commands& commands) 
   commands.post(again);
 }
 
-void ExportDialog::drawResult(const StudioSnapshot& snapshot) const {
+void ExportDialog::drawResult(const StudioSnapshot& snapshot, Commands& commands) {
   const ExportResult& result = snapshot.work.exported;
   using State = ExportResult::State;
   if (result.state == State::kNone || result.state == State::kAsked) return;
@@ -160,16 +181,35 @@ void ExportDialog::drawResult(const StudioSnapshot& snapshot) const {
   fittedLabel(ui_, ui_.theme.dim, displayText(result.path, 500), width, ui_.fonts.mono);
   if (!result.problem.empty()) paragraph(ui_.theme.text, displayText(result.problem, 600));
   if (!result.accuracy) return;
-  const AccuracyRecord& accuracy = *result.accuracy;
-  const std::string weights = result.prepared_bytes > 0
-                                  ? fmt::format(", prepared weights {}", formatBytes(result.prepared_bytes))
-                                  : std::string();
-  paragraph(ui_.theme.text, fmt::format("{}{}. Read again and run against the original: SQNR {}, largest difference "
-                                        "{:.2g} absolute, {:.2g} relative.",
-                                        formatBytes(result.bytes), weights,
-                                        accuracy.sqnr_db >= kSqnrOfEqual ? std::string("identical")
-                                                                         : fmt::format("{:.0f} dB", accuracy.sqnr_db),
-                                        accuracy.max_abs, accuracy.max_rel));
+  paragraph(ui_.theme.text, factsOf(result));
+  if (!good) return;
+  if (link(ui_, "folder", "Open folder")) commands.post(OpenFolderCommand{result.path});
+  ImGui::SameLine(0, ui_.px(14));
+  if (link(ui_, "copy path", "Copy path")) ImGui::SetClipboardText(result.path.c_str());
+  drawCode(result, snapshot.job->model.inputs);
+}
+
+// Draws the lines that load the file in another program; they can be marked and copied.
+void ExportDialog::drawCode(const ExportResult& result, const std::vector<InputRecord>& inputs) {
+  ImGui::Dummy({1, ui_.px(6)});
+  const float y = ImGui::GetCursorPosY();
+  ImGui::SetCursorPosY(y + std::floor(ui_.px(4)));
+  label(ui_.theme.dim, "Load it from");
+  ImGui::SetCursorPosY(y);
+  for (const bool cpp : {false, true}) {
+    ImGui::SameLine(0, ui_.px(cpp ? 2 : 10));
+    const char* name = cpp ? "C++" : "Python";
+    if (button(ui_, name, name, cpp == cpp_ ? ButtonLook::kChosen : ButtonLook::kQuiet, ui_.fonts.head)) cpp_ = cpp;
+  }
+  std::string code = cpp_ ? cppCode(result, inputs) : pythonCode(result, inputs);
+  ImGui::SameLine(0, ui_.px(10));
+  if (button(ui_, "copy code", "Copy", ButtonLook::kQuiet, ui_.fonts.head)) ImGui::SetClipboardText(code.c_str());
+  const auto lines = static_cast<float>(std::count(code.begin(), code.end(), '\n'));
+  ImGui::PushFont(ui_.fonts.mono);
+  ImGui::InputTextMultiline("##code", code.data(), code.size() + 1,
+                            {ImGui::GetContentRegionAvail().x, ImGui::GetTextLineHeight() * (lines + 1) + ui_.px(16)},
+                            ImGuiInputTextFlags_ReadOnly);
+  ImGui::PopFont();
 }
 
 }  // namespace ipex_studio

@@ -22,7 +22,8 @@ class ExportDialog {
  private:
   void drawForm(const StudioSnapshot& snapshot);
   void drawPrecision(const StudioSnapshot& snapshot);
-  void drawResult(const StudioSnapshot& snapshot) const;
+  void drawResult(const StudioSnapshot& snapshot, Commands& commands);
+  void drawCode(const ExportResult& result, const std::vector<InputRecord>& inputs);
   // Asks whether the file that exists already may be replaced.
   void drawQuestion(const ExportResult& result, Commands& commands) const;
   std::string remeasured(const StudioSnapshot& snapshot) const;
@@ -35,6 +36,7 @@ class ExportDialog {
   std::optional<Precision> precision_;
   std::optional<bool> tuned_;
   bool prepared_ = false;
+  bool cpp_ = false;  // true: the code shown is C++, else Python
   bool opening_ = false;
 };
 

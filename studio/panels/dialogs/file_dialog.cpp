@@ -210,7 +210,10 @@ bool FileDialog::drawFoot(const FolderListing* listing) {
                      : folder_itself             ? "Choose this folder"
                      : wish_ == FileWish::kModel ? "Open"
                                                  : "Choose";
-  const bool pressed = confirmButton(ui_, "choose", text, possible);
+  const bool pressed = confirmButton(ui_, "choose", text,
+                                     listing == nullptr ? "The folder is being read."
+                                     : possible         ? ""
+                                                        : "Choose a file above, or type its name.");
   ImGui::SameLine();
   if (button(ui_, "close", "Cancel", ButtonLook::kPlain)) ImGui::CloseCurrentPopup();
   if (!possible || !(pressed || taken_ || (entered && !typed.empty()))) return false;
@@ -226,7 +229,11 @@ bool FileDialog::drawFoot(const FolderListing* listing) {
     return false;
   }
   path_ = folder_itself ? listing->path : name[0] == '/' ? name : inFolder(listing->path, name);
-  return true;
+  std::error_code ignored;
+  if (wish_ == FileWish::kFileOrFolder || !std::filesystem::is_directory(path_, ignored)) return true;
+  enter(path_);
+  name_.fill(0);
+  return false;
 }
 
 }  // namespace ipex_studio

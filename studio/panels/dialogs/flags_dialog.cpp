@@ -1,6 +1,8 @@
 // See flags_dialog.h.
 #include "studio/panels/dialogs/flags_dialog.h"
 
+#include <utility>
+
 #include "studio/ui/imgui_compat.h"
 
 namespace ipex_studio {
@@ -12,6 +14,8 @@ constexpr const char* kFlagsTitle = "Flags";
 
 void FlagsDialog::open(const StudioSnapshot& snapshot) {
   setField(&words_, snapshot.work.flags);
+  asked_ = false;
+  problem_.clear();
   opening_ = true;
 }
 
@@ -32,13 +36,24 @@ void FlagsDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
                            words_.size());
   ImGui::PopFont();
   ImGui::Dummy({1, ui_.px(6)});
-  const bool possible = snapshot.work.tuning.possible && snapshot.status.state != JobState::kWorking;
-  const bool start = confirmButton(ui_, "start", "Optimize with these", possible);
+  const FlagsAnswer& answer = snapshot.work.flags_answer;
+  const bool answered = std::exchange(answer_, answer.number) != answer.number && std::exchange(asked_, false);
+  if (answered) problem_ = answer.problem;
+  const std::string why = asked_ ? "The flags are being read." : whyNotStart(snapshot);
+  if (!problem_.empty()) {
+    paragraph(ui_.theme.bad, displayText(problem_, 600));
+  } else if (!why.empty() && !asked_) {
+    paragraph(ui_.theme.dim, why);
+  }
+  ImGui::Dummy({1, ui_.px(2)});
+  if (confirmButton(ui_, "start", "Optimize with these", why)) {
+    commands.post(FlagsCommand{words_.data()});
+    asked_ = true;
+  }
   ImGui::SameLine();
   const bool close = button(ui_, "close", "Close", ButtonLook::kPlain);
-  if (!possible) paragraph(ui_.theme.dim, "Open a model first; recorded runs cannot be run again.");
-  if (start) commands.post(FlagsCommand{words_.data()});
-  if (start || close || keyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
+  // Flags that are refused stay here, with the reason.
+  if ((answered && problem_.empty()) || close || keyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
   endDialog();
 }
 

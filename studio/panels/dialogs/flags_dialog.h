@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <string>
 
 #include "studio/snapshot/commands.h"
 #include "studio/snapshot/snapshot.h"
@@ -20,6 +22,9 @@ class FlagsDialog {
   const Ui& ui_;
   std::array<char, 2048> words_{};
   bool opening_ = false;
+  bool asked_ = false;        // the flags were sent and are not answered yet
+  std::uint64_t answer_ = 0;  // number of the last answer that was seen
+  std::string problem_;       // why they were refused; empty: they were not
 };
 
 }  // namespace ipex_studio

@@ -26,7 +26,7 @@ constexpr Goal kGoals[] = {
     {TuneGoal::kQuantize, "quantize", "Quantize",
      "Runs samples through the model to see which values occur, then computes what gains from it in INT8, judges the "
      "result on the same data "
-     "and measures it against the model as it is."},
+     "and measures it against the baseline."},
     {TuneGoal::kSearch, "search", "Search precisions",
      "Tries each operation alone in INT8, then whole assignments, each built, timed and judged on the data. The "
      "fastest within the budget is taken; "
@@ -34,7 +34,7 @@ constexpr Goal kGoals[] = {
     {TuneGoal::kCalibrate, "calibrate", "Calibrate only",
      "Runs samples through the model and keeps the recipe for INT8, for this session and, where you give a name, as a "
      "file."},
-    {TuneGoal::kKernels, "kernels", "Tune kernels",
+    {TuneGoal::kKernels, "kernels", "Kernels at length",
      "Measures all kernels and layouts of every step at length, about a minute, and keeps the fastest. Needs no data; "
      "what was measured is remembered."},
 };
@@ -182,7 +182,7 @@ void TuningDialog::drawChoice(Line* line) {
   for (int n = 0; n < static_cast<int>(line->form.choices.size()); ++n) {
     if (n > 0) ImGui::SameLine(0, ui_.px(2));
     const char* const name = *line->form.choices[n] != 0 ? line->form.choices[n] : line->form.hint;
-    if (button(ui_, name, name, n == line->chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, true, ui_.fonts.head))
+    if (button(ui_, name, name, n == line->chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, ui_.fonts.head))
       line->chosen = n;
   }
 }
@@ -190,7 +190,8 @@ void TuningDialog::drawChoice(Line* line) {
 void TuningDialog::drawFoot(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
   ImGui::Dummy({1, ui_.px(6)});
   const TuningState& state = snapshot.work.tuning;
-  const std::string wrong = !state.possible ? "Open a model first; recorded runs cannot be tuned." : problem();
+  const std::string why = whyNotStart(snapshot);
+  const std::string wrong = why.empty() ? problem() : why;
   const bool waits =
       goal_ == TuneGoal::kSearch ? state.search_waits : goal_ != TuneGoal::kKernels && state.calibration_waits;
   if (!wrong.empty()) {
@@ -199,12 +200,11 @@ void TuningDialog::drawFoot(const StudioSnapshot& snapshot, Selection& selection
     label(ui_.theme.dim, "An interrupted one is kept and goes on with the same data and choices.");
   }
   ImGui::Dummy({1, ui_.px(2)});
-  const bool working = snapshot.status.state == JobState::kWorking;
-  bool start = confirmButton(ui_, "start", waits ? "Go on" : "Start", wrong.empty() && !working);
+  bool start = confirmButton(ui_, "start", waits ? "Go on" : "Start", wrong);
   bool restart = false;
   if (waits) {
     ImGui::SameLine();
-    restart = button(ui_, "restart", "Start anew", ButtonLook::kPlain, wrong.empty() && !working);
+    restart = button(ui_, "restart", "Start anew", ButtonLook::kPlain, wrong);
     start = start || restart;
   }
   ImGui::SameLine();

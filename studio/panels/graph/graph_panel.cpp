@@ -41,9 +41,11 @@ class GraphPanel : public Panel {
     const float width = ImGui::GetWindowWidth();
     // Two sides need room; an arrangement chosen by hand stays.
     if (!arrangement_chosen_) {
-      arrangement_ = width >= ui_.px(kSplitPoints) ? Arrangement::kSplit
-                     : index.stages.size() < 2     ? Arrangement::kBefore
-                                                   : Arrangement::kAfter;
+      const bool alone = snapshot.status.state == JobState::kFailed && snapshot.index->stages.size() == 1;
+      arrangement_ = alone                           ? Arrangement::kBefore
+                     : width >= ui_.px(kSplitPoints) ? Arrangement::kSplit
+                     : index.stages.size() < 2       ? Arrangement::kBefore
+                                                     : Arrangement::kAfter;
     }
     act(selection);
     drawHead(index, selection);
@@ -72,14 +74,26 @@ class GraphPanel : public Panel {
     if (snapshot.status.state == JobState::kWorking) {
       emptyState(ui_, "Reading the model", "The graph appears here as soon as it is loaded and frozen.");
     } else if (snapshot.status.state == JobState::kFailed) {
-      emptyState(
-          ui_, "There is no graph to show",
-          snapshot.status.message.empty() ? "The log below says why." : displayText(snapshot.status.message, 400));
+      drawFailure(snapshot, selection);
     } else if (snapshot.status.state != JobState::kEmpty) {
       emptyState(ui_, "The model is open", "Press Optimize: its graph appears here, and what each pass does to it.");
     } else {
       drawWelcome(ui_, selection, commands);
     }
+  }
+
+  // Draws what is wrong with the open file, and what can be done about it.
+  void drawFailure(const StudioSnapshot& snapshot, Selection& selection) const {
+    const std::string& file = snapshot.work.file;
+    const std::string name = displayText(file.substr(file.find_last_of('/') + 1), 60);
+    const bool model = snapshot.work.tuning.possible;
+    const std::string& message = snapshot.status.message;
+    const int pressed =
+        offerState(ui_, name + (model ? " cannot be run" : " cannot be opened"),
+                   message.empty() ? "The log below says why." : displayText(message, 600),
+                   {model ? "Choose inputs…" : "Open another…", model ? "Open another…" : "Try a sample model"});
+    if (pressed == 0) selection.request(model ? "run.inputs" : "file.open");
+    if (pressed == 1) selection.request(model ? "file.open" : "file.sample");
   }
 
   static std::int32_t stageOf(int side, const JobIndex& index, const Selection& selection) {
@@ -96,7 +110,9 @@ class GraphPanel : public Panel {
   static std::string headText(int side, const JobIndex& index, const Selection& selection, bool numbered) {
     const std::int32_t stage = stageOf(side, index, selection);
     const std::string name = stage > 0 && numbered ? fmt::format("{} · {}", stage, index.stages[stage].name)
-                                                   : std::string(stage >= 0 ? index.stages[stage].name : "–");
+                                                   : std::string(stage == 0  ? "baseline"
+                                                                 : stage > 0 ? index.stages[stage].name
+                                                                             : "–");
     return (side == 0 ? "Before: " : "After: ") + name;
   }
 
@@ -151,7 +167,7 @@ class GraphPanel : public Panel {
     const std::string color = std::string("Colour: ") + colorByName(color_by_) + " ▼";
     if (left + buttonSize(ui_, color, ui_.fonts.head).x < room) {
       ImGui::SetCursorPos({left, std::floor(ui_.px(5))});
-      if (button(ui_, "color", color, ButtonLook::kQuiet, true, ui_.fonts.head)) ImGui::OpenPopup("color by");
+      if (button(ui_, "color", color, ButtonLook::kQuiet, ui_.fonts.head)) ImGui::OpenPopup("color by");
       if (ImGui::IsItemHovered()) tooltip("What the strip, the corner and the bar of each node tell.");
       left = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x;
     }
@@ -178,13 +194,13 @@ class GraphPanel : public Panel {
     }
     if (right - left > size) {
       ImGui::SetCursorPos({right - size - ui_.px(2), std::floor(ui_.px(5))});
-      if (button(ui_, "before", text, ButtonLook::kQuiet, true, ui_.fonts.head)) ImGui::OpenPopup("compare with");
+      if (button(ui_, "before", text, ButtonLook::kQuiet, ui_.fonts.head)) ImGui::OpenPopup("compare with");
       if (ImGui::IsItemHovered()) tooltip(head + "\nWhat the graph at the right is compared with.");
     }
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
-    if (ImGui::BeginPopup("compare with")) {
+    if (beginMenu("compare with")) {
       for (const bool previous : {false, true}) {
-        const char* choice = previous ? "the graph before this pass" : "the frozen graph";
+        const char* choice = previous ? "the graph before this pass" : "the baseline";
         const bool chosen = selection.before_is_previous == previous;
         if (button(ui_, choice, choice, chosen ? ButtonLook::kChosen : ButtonLook::kQuiet)) {
           selection.before_is_previous = previous;
@@ -198,7 +214,7 @@ class GraphPanel : public Panel {
 
   void drawColorMenu() {
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
-    if (ImGui::BeginPopup("color by")) {
+    if (beginMenu("color by")) {
       for (int c = 0; c < kColorings; ++c) {
         const auto choice = static_cast<ColorBy>(c);
         if (button(ui_, colorByName(choice), colorByName(choice),
@@ -222,17 +238,17 @@ class GraphPanel : public Panel {
     const std::string percent = fmt::format("{:.0f} %", mainPane().canvas().zoom() * 100);
     if (isRoomy(width)) {
       placeLeft(percent);
-      if (button(ui_, "zoom", percent, ButtonLook::kQuiet, true, ui_.fonts.head)) selection.request("graph.100");
+      if (button(ui_, "zoom", percent, ButtonLook::kQuiet, ui_.fonts.head)) selection.request("graph.100");
       if (ImGui::IsItemHovered())
         tooltip("Zoom. Click for 100 %; Ctrl and the wheel zoom, the wheel scrolls, dragging pans.");
     }
     placeLeft("fit");
-    if (button(ui_, "fit", "fit", ButtonLook::kQuiet, true, ui_.fonts.head)) selection.request("graph.fit");
+    if (button(ui_, "fit", "fit", ButtonLook::kQuiet, ui_.fonts.head)) selection.request("graph.fit");
     if (ImGui::IsItemHovered()) tooltip("Show the whole graph (F). Z zooms to what is selected.");
     for (std::size_t a = kArrangements.size(); a-- > 0;) {
       placeLeft(kArrangements[a]);
       const bool chosen = arrangement_ == static_cast<Arrangement>(a);
-      if (button(ui_, kArrangements[a], kArrangements[a], chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, true,
+      if (button(ui_, kArrangements[a], kArrangements[a], chosen ? ButtonLook::kChosen : ButtonLook::kQuiet,
                  ui_.fonts.head)) {
         arrangement_ = static_cast<Arrangement>(a);
         arrangement_chosen_ = true;
@@ -277,7 +293,7 @@ class GraphPanel : public Panel {
                  "The graph after each pass appears here while the model is optimized.");
     } else if (snapshot.status.state == JobState::kRecorded) {
       emptyState(ui_, "No passes were recorded",
-                 "This run measured the model as it is. ipex-studio run MODEL.pt records every pass.");
+                 "This run measured the baseline alone. ipex-studio run MODEL.pt records every pass.");
     } else {
       emptyState(ui_, "Not optimized yet",
                  "Press Optimize: the graph after every pass appears here, with the time of each operation.");
@@ -371,7 +387,7 @@ std::vector<ActionGroup> graphActions() {
             {"view.before", "Show the graph before alone", "B"},
             {"view.split", "Show before and after side by side", "S"},
             {"view.after", "Show the graph after alone", "A"},
-            {"compare.frozen", "Compare with the frozen graph", "Shift+A"},
+            {"compare.frozen", "Compare with the baseline", "Shift+A"},
             {"compare.previous", "Compare with the graph before this pass", "Shift+B"},
             {"color.time", "Colour by time", "T"},
             {"color.precision", "Colour by precision", "Shift+P"},

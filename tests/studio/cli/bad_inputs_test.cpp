@@ -108,6 +108,16 @@ INSTANTIATE_TEST_SUITE_P(
                  {"run", "@small.pt", "--input", "x:1,3,16,16"},
                  2,
                  "--input x:1,3,16,16: the sizes \"1,3,16,16\" must look like 1x3x224x224."},
+        BadInput{
+            "no_guess_for_complex_values",
+            {"run", "@spectrum.pt"},
+            2,
+            "The input 'z' (Tensor) cannot be guessed from the model; add --input z:8:complex64 with your values."},
+        BadInput{"too_few_dimensions",
+                 {"run", "@unpacks.pt"},
+                 2,
+                 "The model refused these inputs: Expected 3 elements in a list but found 2; give the right sizes "
+                 "and types with --input."},
         BadInput{"inputs_file_of_another_model",
                  {"run", "@small.pt", "--input", "x:1x3x16x16", "--inputs", "@inputs.pt"},
                  2,

@@ -60,6 +60,7 @@ void expectRunSchema(const json& result) {
   const json& accuracy = result["runs"][1]["accuracy"];
   expectNumbers(accuracy, {"max_abs", "max_rel", "sqnr_db", "cosine"});
   EXPECT_EQ(accuracy["pass"], true);
+  EXPECT_TRUE(result["runs"][0]["accuracy"].is_null()) << "the baseline was compared with nothing";
   EXPECT_GT(result["speedup_p50"].get<double>(), 0);
   ASSERT_EQ(result["speedup_ci95"].size(), 2u);
   EXPECT_LE(result["speedup_ci95"][0], result["speedup_ci95"][1]);
@@ -139,6 +140,7 @@ TEST(Run, PrintsRecordsAndExports) {
   const Outcome again = pit.run({"bench", model, "--iterations", "10", "--threads", "1", "--warmup", "0"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("Inputs as in the last run: --input x:1x3x"));
+  EXPECT_THAT(again.err, HasSubstr("(runs 3, 4)"));
   EXPECT_THAT(again.out, HasSubstr("baseline"));
 
   const std::string path = pit.path("data/ipex-studio/profile.db");
@@ -155,6 +157,12 @@ TEST(Run, PrintsRecordsAndExports) {
   }
   expectRunSchema(json::parse(readText(pit.path("run.json"))));
   EXPECT_TRUE(json::parse(readText(pit.path("run.trace.json")))["traceEvents"].is_array());
+  const Outcome list = pit.run({"db", "list", "--db", path});
+  EXPECT_THAT(list.out, HasSubstr("optimized fp32"));
+  const json listed = json::parse(pit.run({"db", "list", "--db", path, "--newest", "1", "--json"}).out);
+  ASSERT_EQ(listed["jobs"].size(), 1u);
+  for (const json& run : listed["jobs"][0]["runs"])
+    EXPECT_EQ(pit.run({"compare", path, std::to_string(run["run"].get<int>()), "1"}).code, 0);
   const Outcome import = pit.run({"db", "import", path, "--db", pit.path("other.db")});
   EXPECT_THAT(import.err, HasSubstr("Took over 2 jobs"));
   const Outcome prune = pit.run({"db", "prune", "--keep", "1", "--db", pit.path("other.db")});

@@ -55,6 +55,21 @@ TEST_F(InputsOfRuns, IntsFloatsBoolsAndNone) {
               HasSubstr("Float(6, 6,"));
 }
 
+TEST_F(InputsOfRuns, ComplexTensorsAndNumbers) {
+  const Outcome run_ = run("spectrum.pt", {"--input", "z:2x8:complex64", "--input", "w:8:complex64", "--input",
+                                           "scale=1+2j", "-o", pit_.path("fast.pt")});
+  EXPECT_EQ(run_.code, 0) << run_.err;
+  EXPECT_EQ(json::parse(run_.out)["runs"][1]["accuracy"]["pass"], true);
+  for (const char* number : {"3", "0.5", "-2j", "-1e-3-0.5j"}) {
+    const Outcome other = run("spectrum.pt", {"--input", "z:2x8:complex128", "--input", "w:8:complex128", "--input",
+                                              std::string("scale=") + number});
+    EXPECT_EQ(other.code, 0) << number << ": " << other.err;
+  }
+  const Outcome wrong =
+      run("spectrum.pt", {"--input", "z:2x8:complex64", "--input", "w:8:complex64", "--input", "scale=1+2"});
+  EXPECT_EQ(wrong.code, 2);
+}
+
 TEST_F(InputsOfRuns, DefaultsStayAsTheyAre) {
   const Outcome defaults = run("defaults.pt", {});
   EXPECT_EQ(defaults.code, 0) << defaults.err;

@@ -46,6 +46,25 @@ class NoGuess(torch.nn.Module):
         return x + 1
 
 
+class Spectrum(torch.nn.Module):
+    """Takes complex tensors and a complex number."""
+
+    def forward(self, z, w, scale: complex):
+        return torch.fft.ifft(z * w).abs(), z.real + (w * scale).imag
+
+
+class Unpacks(torch.nn.Module):
+    """A model whose guessed input has too few dimensions."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 4)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        return self.linear(x).view(batch, length * width // 6 * 4)
+
+
 class Endless(torch.nn.Module):
     def forward(self, x):
         while bool(x.sum() < 1e30):
@@ -372,6 +391,8 @@ def main() -> None:
     numpy.save(path("ids.npy"), ids.numpy())
     torch.save([[torch.rand(2, 6), torch.rand(3)], {"a": torch.rand(2, 6)}, (2, [3, 4])], path("nested_inputs.pt"))
     torch.jit.script(Bytes().eval()).save(path("bytes.pt"))
+    torch.jit.script(Spectrum()).save(path("spectrum.pt"))
+    torch.jit.script(Unpacks().eval()).save(path("unpacks.pt"))
 
 
 if __name__ == "__main__":

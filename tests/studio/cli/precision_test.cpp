@@ -301,8 +301,11 @@ TEST_F(PrecisionTest, ModelsThatAreQuantizedAlreadyRun) {
   }
   const Outcome dynamic =
       pit_.run({"run", modelFile("rounded_dynamic.pt"), "--input", "input:5x6", "--iterations", "10", "--warmup", "0",
-                "--threads", "1", "--tune", "off", "-o", pit_.path("dynamic.pt")});
+                "--threads", "1", "--tune", "off", "-o", pit_.path("dynamic.pt"), "--db", pit_.path("dynamic.db")});
   EXPECT_EQ(dynamic.code, 0) << dynamic.err;
+  // What reads weights as integers counts as INT8, whatever its other operands are.
+  const Outcome table = pit_.run({pit_.path("dynamic.db"), "--panel", "operations", "--csv"});
+  EXPECT_THAT(table.out, ::testing::ContainsRegex("optimized,[^\n]*,linear,[^\n]*,int8,"));
 }
 
 }  // namespace

@@ -17,6 +17,8 @@
 #include "core/runtime/machine_facts.h"
 #include "studio/cli/commands.h"
 #include "studio/panels/mode_chips.h"
+#include "studio/panels/status_line.h"
+#include "studio/snapshot/snapshot_tables.h"
 #include "tests/goal.h"
 #include "tests/studio/cli/program.h"
 #include "tests/studio/session/quick_session.h"
@@ -181,6 +183,59 @@ TEST_F(SessionTest, LooksForTheFirstWrongNode) {
   EXPECT_EQ(found->status.state, JobState::kDone);
   EXPECT_GT(found->work.first_wrong.found->compared, 0);
   EXPECT_EQ(found->job->runs.size(), 2u);  // what was measured stays
+}
+
+TEST_F(SessionTest, InputsThatCannotBeGuessedAreAskedForBesideTheGraph) {
+  for (const auto& [file, input] :
+       {std::pair<const char*, const char*>{"no_guess.pt", "x:2x3"}, {"unpacks.pt", "x:2x3x6"}, {"nested.pt", ""}}) {
+    Session session(optionsFor(modelFile(file)));
+    SnapshotPtr snapshot = settled(session);
+    EXPECT_EQ(snapshot->status.state, JobState::kFailed) << file;
+    EXPECT_EQ(snapshot->status.code, ExitCode::kUsage);
+    ASSERT_NE(snapshot->job->frozen, nullptr) << file;
+    EXPECT_FALSE(snapshot->job->frozen->nodes.empty());
+    EXPECT_EQ(snapshot->work.inputs.problem, snapshot->status.message);
+    EXPECT_EQ(snapshot->work.inputs.asked, 1U);
+    EXPECT_EQ(snapshot->work.inputs.arguments.size(), snapshot->job->model.inputs.size());
+    EXPECT_TRUE(whyNotStart(*snapshot).empty());
+    if (*input == 0) {
+      EXPECT_EQ(snapshot->work.inputs.arguments[0].type, "List[Tensor]");
+      EXPECT_EQ(snapshot->work.inputs.arguments[0].example, "[1x3x224x224]");
+      EXPECT_EQ(snapshot->job->model.inputs[0].description, "");
+      continue;
+    }
+    session.post(OptimizeCommand{Precision::kFp32, 1, {input}});
+    snapshot = waitUntil(session, rests);
+    EXPECT_EQ(snapshot->status.state, JobState::kDone) << file << ": " << snapshot->status.message;
+    EXPECT_TRUE(snapshot->work.inputs.problem.empty());
+  }
+}
+
+TEST_F(SessionTest, OfAFileThatCannotBeReadNothingElseIsShown) {
+  Session session(optionsFor(modelFile("small.pt")));
+  ASSERT_EQ(settled(session)->status.state, JobState::kDone);
+  session.post(OpenCommand{modelFile("victim.txt")});
+  const SnapshotPtr snapshot = waitUntil(session, rests);
+  EXPECT_EQ(snapshot->status.state, JobState::kFailed);
+  EXPECT_EQ(snapshot->job->frozen, nullptr);
+  EXPECT_EQ(snapshot->work.file, modelFile("victim.txt"));
+  EXPECT_THAT(whyNotStart(*snapshot), HasSubstr("could not be opened"));
+}
+
+TEST_F(SessionTest, SaysWhatWasWrittenAndWhyFlagsAreRefused) {
+  Session session(optionsFor(modelFile("small.pt")));
+  ASSERT_EQ(settled(session)->status.state, JobState::kDone);
+  session.post(SaveTableCommand{{"run", [](const StudioSnapshot&, PanelTable* table) { table->columns = {"a"}; }},
+                                pit_.path("table.csv")});
+  SnapshotPtr snapshot = waitUntil(session, rests);
+  EXPECT_EQ(snapshot->log->back().path, pit_.path("table.csv"));
+  EXPECT_EQ(lastWritten(*snapshot), pit_.path("table.csv"));
+  session.post(FlagsCommand{"--no-such-flag"});
+  snapshot = waitUntil(session, [](const StudioSnapshot& s) { return s.work.flags_answer.number == 1; });
+  EXPECT_THAT(snapshot->work.flags_answer.problem, HasSubstr("cannot be used"));
+  session.post(FlagsCommand{"--no-winograd"});
+  snapshot = waitUntil(session, [](const StudioSnapshot& s) { return rests(s) && s.work.flags_answer.number == 2; });
+  EXPECT_EQ(snapshot->work.flags_answer.problem, "");
 }
 
 TEST_F(SessionTest, OpensRecordedRunsWithoutAModel) {

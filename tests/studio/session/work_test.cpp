@@ -69,13 +69,13 @@ TEST_F(WindowTestWork, DangerousModelsWaitForAnAnswer) {
 TEST_F(WindowTestWork, ExportsAreReadAgainAndCompared) {
   const std::string fast = pit_.path("fast.pt"), plain = pit_.path("plain.pt"), page = pit_.path("page.html"),
                     picture = pit_.path("page.png");
-  EXPECT_EQ(
-      walk(modelFile("small.pt"),
-           "wait settled\nexpect state done\nexport " + fast + " prepared\nwait settled\nexpect export done\nexport " +
-               plain + " portable untuned\nwait settled\nexpect export done\nexport " + pit_.path("no/such.pt") +
-               "\nwait settled\nexpect export failed\nexpect message does not exist\nselect linear\nreport " + page +
-               "\nreport " + picture + "\nwait settled\n"),
-      "");
+  EXPECT_EQ(walk(modelFile("small.pt"),
+                 "wait settled\nexpect state done\nexport " + fast +
+                     " prepared\nwait settled\nexpect export done\nexpect status its results are right\nexport " +
+                     plain + " portable untuned\nwait settled\nexpect export done\nexport " + pit_.path("no/such.pt") +
+                     "\nwait settled\nexpect export failed\nexpect message does not exist\nselect linear\nreport " +
+                     page + "\nreport " + picture + "\nwait settled\n"),
+            "");
   EXPECT_NO_THROW(checkModel(fast));
   EXPECT_NO_THROW(checkModel(plain));
   EXPECT_GT(fs::file_size(fast + kPreparedSuffix), 0U);
@@ -86,6 +86,34 @@ TEST_F(WindowTestWork, ExportsAreReadAgainAndCompared) {
   EXPECT_THAT(html, ::testing::Not(HasSubstr("<script")));
   EXPECT_THAT(html, ::testing::Not(HasSubstr("http")));
   EXPECT_EQ(readText(picture).substr(1, 3), "PNG");
+}
+
+TEST_F(WindowTestWork, InputsAreAskedForBesideTheGraph) {
+  EXPECT_EQ(walk(modelFile("no_guess.pt"),
+                 "wait settled\nexpect state failed\nexpect asked 1\nexpect nodes 1\nexpect status cannot be guessed\n"
+                 "inputs x:2x3\nwait settled\nexpect state done\n"),
+            "");
+  // Values of every kind; a wrong one is asked for again.
+  EXPECT_EQ(walk(modelFile("nested.pt"),
+                 "wait settled\nexpect asked 1\ninputs images=5 | named={a: 2x6} | pair=(2, [3])\nwait settled\n"
+                 "expect asked 2\nexpect message takes List[Tensor]\n"
+                 "inputs images=[2x6:float32, 3:float32] | named={a: 2x6} | pair=(2, [3])\nwait settled\n"
+                 "expect state done\n"),
+            "");
+  EXPECT_EQ(walk(modelFile("spectrum.pt"),
+                 "wait settled\nexpect asked 1\ninputs z:2x8:complex64 | w:8:complex64 | scale=1+2j\nwait settled\n"
+                 "expect state done\n"),
+            "");
+}
+
+TEST_F(WindowTestWork, ASampleIsMadeForThoseWhoHaveNoModel) {
+  ASSERT_EQ(setenv("XDG_DATA_HOME", pit_.path("home").c_str(), 1), 0);
+  EXPECT_EQ(walk("",
+                 "do file.sample\nwait 0.2\nwait settled\nexpect state done\nselect layer1\nexpect selected 1\n"
+                 "open /no/such.pt\nwait 0.1\nwait settled\nexpect state failed\nexpect nodes 0\n"),
+            "");
+  unsetenv("XDG_DATA_HOME");
+  EXPECT_TRUE(fs::exists(pit_.path("home/ipex-studio/sample.pt")));
 }
 
 TEST_F(WindowTestWork, CalibratesQuantizesSearchesAndTakesPointsOver) {

@@ -166,7 +166,14 @@ TEST(Text, Shapes) {
 
 TEST(Text, Times) {
   EXPECT_EQ(formatTime(2.444e6), "2.44 ms");
-  EXPECT_EQ(formatTime(870e3), "0.87 ms");
+  EXPECT_EQ(formatTime(870e3), "870 µs");
+  EXPECT_EQ(formatTime(999.7e3), "1.00 ms");
+  EXPECT_EQ(formatTime(124.06e6), "124 ms");
+  EXPECT_EQ(formatTime(-3.5e3), "-3.50 µs");
+  EXPECT_EQ(formatTime(0), "0 ms");
+  EXPECT_EQ(formatBytes(5140), "5.14 kB");
+  EXPECT_EQ(formatBytes(12), "12 B");
+  EXPECT_EQ(formatBytes(97500000), "97.5 MB");
   EXPECT_EQ(formatTime(62.04e3), "62.0 µs");
   EXPECT_EQ(formatTime(1.5e9), "1.50 s");
   EXPECT_EQ(formatSpread({2.17e6, 0.01e6, 5}), "2.17 ± 0.01 ms");

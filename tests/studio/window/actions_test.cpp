@@ -35,11 +35,11 @@ TEST(Actions, StandInTheOrderOfTheirGroups) {
     const std::string group = name.substr(0, name.find('.'));
     if (firsts.empty() || firsts.back() != group) firsts.push_back(group);
   }
-  const std::vector<std::string> expected = {"run",        "file",     "palette",   "shortcuts", "tune",     "verify",
-                                             "advice",     "report",   "pass",      "graph",     "view",     "compare",
-                                             "color",      "panel",    "inspector", "tab",       "row",      "table",
-                                             "operations", "remarks",  "runs",      "kernel",    "override", "scope",
-                                             "point",      "override", "group",     "timeline",  "theme",    "scale"};
+  const std::vector<std::string> expected = {
+      "run",    "file",  "palette",  "shortcuts",  "words",    "tune",  "verify", "advice",
+      "report", "pass",  "graph",    "view",       "compare",  "color", "panel",  "inspector",
+      "tab",    "row",   "table",    "operations", "remarks",  "runs",  "kernel", "override",
+      "scope",  "point", "override", "group",      "timeline", "theme", "scale"};
   EXPECT_EQ(firsts, expected);
 }
 

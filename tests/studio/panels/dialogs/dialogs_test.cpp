@@ -251,6 +251,74 @@ TEST_F(DialogsTest, HostileTextIsDrawnInShort) {
   expectWithin("frame of hostile text in a dialog", worst_ms, 50);
 }
 
+TEST_F(DialogsTest, EscapeClosesEveryMenuAndSheet) {
+  const auto open = [] { return ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup); };
+  for (const char* action : {"file.recent", "palette", "shortcuts", "words", "run.flags", "run.inputs", "run.export"}) {
+    app_.selection().request(action);
+    frames(4);
+    EXPECT_TRUE(open()) << action;
+    for (int i = 0; i < 2 && open(); ++i) {  // the first one may end typing
+      ui_.press(ImGuiKey_Escape, [&] { app_.frame(*snapshot_, commands_); });
+      frames(2);
+    }
+    EXPECT_FALSE(open()) << action;
+  }
+}
+
+TEST_F(DialogsTest, ATypedFolderIsEnteredAndNotOpened) {
+  std::filesystem::create_directory(folder_ + "/models");
+  app_.selection().request("file.open");
+  settle();
+  type(folder_ + "/models");
+  ui_.press(ImGuiKey_Enter, [&] { app_.frame(*snapshot_, commands_); });
+  settle();
+  EXPECT_TRUE(posted<OpenCommand>().empty());
+}
+
+TEST_F(DialogsTest, InputsThatAreMissingAreAskedForAtOnce) {
+  const auto job = std::make_shared<JobRecord>(*testing::resnetJob({false, false}));
+  job->model.inputs = {{"images", "", false}};
+  SnapshotParts parts = testing::donePartsOf(*job);
+  parts.status.state = JobState::kFailed;
+  parts.work.tuning.possible = true;
+  parts.work.inputs = {{{"images", "List[Tensor]", "[1x3x224x224]"}}, "cannot be guessed", 1};
+  snapshot_ = makeSnapshot(job, parts, nullptr);
+  frames(4);
+  type("[2x3]");
+  ui_.press(ImGuiKey_Enter, [&] { app_.frame(*snapshot_, commands_); });
+  ui_.press(ImGuiKey_Enter, [&] { app_.frame(*snapshot_, commands_); });
+  const auto started = posted<OptimizeCommand>();
+  ASSERT_EQ(started.size(), 1U);
+  EXPECT_THAT(started[0].inputs, ElementsAre("images=[2x3]"));
+  // Refused, the dialog comes back with what was filled in.
+  parts.work.inputs.asked = 2;
+  snapshot_ = makeSnapshot(job, parts, snapshot_);
+  frames(4);
+  type(", 5]");
+  EXPECT_TRUE(ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup));
+}
+
+TEST_F(DialogsTest, RefusedFlagsStayInTheirDialog) {
+  snapshot_ = with([](SnapshotParts& parts) { parts.work.tuning.possible = true; });
+  app_.selection().request("run.flags");
+  frames(4);
+  type("--nonsense");
+  for (int i = 0; i < 2; ++i) ui_.press(ImGuiKey_Enter, [&] { app_.frame(*snapshot_, commands_); });
+  EXPECT_EQ(posted<FlagsCommand>().size(), 1U);
+  const auto answer = [&](std::uint64_t number, const char* problem) {
+    snapshot_ = with([&](SnapshotParts& parts) {
+      parts.work.tuning.possible = true;
+      parts.work.flags_answer = {number, problem};
+    });
+    frames(3);
+    return ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);
+  };
+  EXPECT_TRUE(answer(1, "These flags cannot be used."));
+  for (int i = 0; i < 2; ++i) ui_.press(ImGuiKey_Enter, [&] { app_.frame(*snapshot_, commands_); });
+  EXPECT_EQ(posted<FlagsCommand>().size(), 1U);
+  EXPECT_FALSE(answer(2, "")) << "flags that are taken close it";
+}
+
 TEST_F(DialogsTest, DecisionsAreRecordedAndComeBack) {
   Overrides decided;
   decided.precisions = {{"layer1.0.conv1", "bf16"}, {"kind:linear", "int8"}};
