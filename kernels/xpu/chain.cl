@@ -48,6 +48,33 @@ bool insideRow(const Chain* chain, int position) {
   return position % size + 16 <= size;
 }
 
+// A walk over the places of one tensor, without divisions between them.
+typedef struct {
+  int offset;
+  int index[MAX_LOOPS];
+} Place;
+
+Place placeOf(const Chain* chain, int tensor, int position) {
+  Place place;
+  place.offset = 0;
+  for (int loop = chain->loops - 1; loop >= 0; --loop) {
+    const int outer = position / chain->size[loop];
+    place.index[loop] = position - outer * chain->size[loop];
+    place.offset += place.index[loop] * chain->stride[tensor][loop];
+    position = outer;
+  }
+  return place;
+}
+
+void nextPlace(const Chain* chain, int tensor, Place* place) {
+  for (int loop = chain->loops - 1; loop >= 0; --loop) {
+    place->offset += chain->stride[tensor][loop];
+    if (++place->index[loop] < chain->size[loop]) return;
+    place->offset -= chain->size[loop] * chain->stride[tensor][loop];
+    place->index[loop] = 0;
+  }
+}
+
 float16 loadLanes(const Chain* chain, int tensor, __global const float* data, int position, int lanes) {
   const int step = chain->stride[tensor][chain->loops - 1];
   if (step <= 1 && lanes == 16 && insideRow(chain, position)) {
@@ -55,7 +82,11 @@ float16 loadLanes(const Chain* chain, int tensor, __global const float* data, in
     return step == 0 ? (float16)(*data) : vload16(0, data);
   }
   float lane[16];
-  for (int i = 0; i < 16; ++i) lane[i] = i < lanes ? data[offsetOf(chain, tensor, position + i)] : 0.0f;
+  Place place = placeOf(chain, tensor, position);
+  for (int i = 0; i < 16; ++i) {
+    lane[i] = i < lanes ? data[place.offset] : 0.0f;
+    nextPlace(chain, tensor, &place);
+  }
   return vload16(0, lane);
 }
 
@@ -66,7 +97,11 @@ void storeLanes(const Chain* chain, __global float* data, int position, int lane
   }
   float lane[16];
   vstore16(value, 0, lane);
-  for (int i = 0; i < lanes; ++i) data[offsetOf(chain, 0, position + i)] = lane[i];
+  Place place = placeOf(chain, 0, position);
+  for (int i = 0; i < lanes; ++i) {
+    data[place.offset] = lane[i];
+    nextPlace(chain, 0, &place);
+  }
 }
 
 float16 sigmoidOf(float16 v) { return 1.0f / (1.0f + exp(-v)); }
