@@ -77,9 +77,10 @@ void sayRecorded(const Database& database, std::int64_t id, const std::string& p
   std::string runs;
   if (recorded != jobs.end()) {
     sayFasterFp32(database, jobs, *recorded, precision);
-    for (const RunSummary& run : recorded->runs) runs += fmt::format("{}{}", runs.empty() ? "" : ", ", run.id);
+    for (const RunSummary& run : recorded->runs) runs += fmt::format("{}{}", runs.empty() ? " (runs " : ", ", run.id);
+    if (!runs.empty()) runs += ")";
   }
-  std::fprintf(stderr, "Recorded as job %lld (runs %s) in %s.\n", static_cast<long long>(id), runs.c_str(),
+  std::fprintf(stderr, "Recorded as job %lld%s in %s.\n", static_cast<long long>(id), runs.c_str(),
                database.path().c_str());
 }
 

@@ -24,7 +24,7 @@ from ._program import Answer, ask, flags_of, open_window, tell
 from ._tables import Row, Table
 from .errors import Error
 
-_RECORDED = re.compile(r"Recorded as job (\d+) in (.+)\.$")
+_RECORDED = re.compile(r"Recorded as job (\d+)(?: \(runs [\d, ]+\))? in (.+)\.$")
 _RUN_COLUMNS = ["variant", "precision", "threads", "p50_ms", "p99_ms", "per_s", "peak_mb", "sqnr_db", "accurate",
                 "in_plans"]
 
