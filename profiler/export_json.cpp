@@ -4,6 +4,7 @@
 #include "core/record/noise.h"
 #include "core/record/records_json.h"
 #include "profiler/summary.h"
+#include "profiler/text.h"
 
 namespace ipex_studio {
 namespace {

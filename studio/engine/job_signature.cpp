@@ -1,6 +1,7 @@
 // See job_signature.h.
 #include "studio/engine/job_signature.h"
 
+#include "core/base/error.h"
 #include "core/model/input_signature.h"
 #include "core/record/records_json.h"
 #include "passes/unrun_graph.h"
