@@ -53,23 +53,11 @@ class ConvolutionOp final : public ChainOp {
 };
 
 ConvolutionJob describeJob(const PrepareArgs& args, const TensorDesc& x) {
-  const ConvolutionGeometry geometry = convolutionGeometry(args.spec, 2);
-  const Dims &w = args.src[kWeights].dims, &y = args.dst[0].dims;
+  const Dims& w = args.src[kWeights].dims;
   ConvolutionJob job;
-  job.height = narrowed(y[2]);
-  job.width = narrowed(y[3]);
-  job.pixels = narrowed(y[0] * y[2] * y[3]);
-  job.x_height = narrowed(x.dims[2]);
-  job.x_width = narrowed(x.dims[3]);
-  job.x_image = narrowed(x.strides[0]);
-  job.x_row = narrowed(x.strides[2]);
-  job.x_pixel = narrowed(x.strides[3]);
-  for (std::size_t s = 0; s < 2; ++s) {
-    job.kernel[s] = narrowed(w[static_cast<int>(s) + 2]);
-    job.stride[s] = narrowed(geometry.stride[s]);
-    job.padding[s] = narrowed(geometry.padding_begin[s]);
-    job.dilation[s] = narrowed(geometry.dilation[s] + 1);
-  }
+  describeImage(x, args.dst[0].dims, &job);
+  describeWindow(convolutionGeometry(args.spec, 2), &job);
+  for (std::size_t s = 0; s < 2; ++s) job.kernel[s] = narrowed(w[static_cast<int>(s) + 2]);
   job.groups = narrowed(args.spec.intOr("groups", 1));
   job.inputs = narrowed(w[1]);
   job.outputs = narrowed(w[0] / job.groups);

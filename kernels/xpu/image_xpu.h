@@ -1,9 +1,10 @@
-// What kernels for images on an OpenCL device share: channels lie side by side, and 16 of them are computed at once.
+// Helpers of kernels for images on an OpenCL device. Channels lie side by side, and 16 of them are computed at once.
 #pragma once
 
 #include <cstdint>
 
 #include "core/op/tensor_view.h"
+#include "kernels/common/convolution_geometry.h"
 
 namespace ipex_studio {
 
@@ -16,6 +17,29 @@ inline std::int64_t wholeLanes(std::int64_t count) { return (count + kLanes - 1)
 inline TensorDesc channelsSideBySide(const TensorDesc& x) {
   const bool as_given = x.block == 0 && (x.dims[1] == 1 || x.strides[1] == 1);
   return as_given ? x : channelsLastDesc(x.dtype, x.dims);
+}
+
+// Sets the sizes of the result, and where pixels of the source lie.
+template <typename Job>
+void describeImage(const TensorDesc& x, const Dims& y, Job* job) {
+  job->height = narrowed(y[2]);
+  job->width = narrowed(y[3]);
+  job->pixels = narrowed(y[0] * y[2] * y[3]);
+  job->x_height = narrowed(x.dims[2]);
+  job->x_width = narrowed(x.dims[3]);
+  job->x_image = narrowed(x.strides[0]);
+  job->x_row = narrowed(x.strides[2]);
+  job->x_pixel = narrowed(x.strides[3]);
+}
+
+// Sets how a window moves over the image.
+template <typename Job>
+void describeWindow(const ConvolutionGeometry& geometry, Job* job) {
+  for (std::size_t s = 0; s < 2; ++s) {
+    job->stride[s] = narrowed(geometry.stride[s]);
+    job->padding[s] = narrowed(geometry.padding_begin[s]);
+    job->dilation[s] = narrowed(geometry.dilation[s] + 1);
+  }
 }
 
 }  // namespace ipex_studio

@@ -33,15 +33,8 @@ class PoolOp final : public ChainOp {
 
 PoolJob describePool(const OpSpec& spec, const TensorDesc& x, const Dims& y) {
   PoolJob job;
-  job.height = narrowed(y[2]);
-  job.width = narrowed(y[3]);
+  describeImage(x, y, &job);
   job.channels = narrowed(y[1]);
-  job.pixels = narrowed(y[0] * y[2] * y[3]);
-  job.x_height = narrowed(x.dims[2]);
-  job.x_width = narrowed(x.dims[3]);
-  job.x_image = narrowed(x.strides[0]);
-  job.x_row = narrowed(x.strides[2]);
-  job.x_pixel = narrowed(x.strides[3]);
   job.adaptive = spec.kind == OpKind::kAdaptivePool ? 1 : 0;
   const std::string mode = spec.stringOr("mode", job.adaptive != 0 ? "avg" : "max");
   job.is_max = mode == "max" ? 1 : 0;
@@ -49,11 +42,9 @@ PoolJob describePool(const OpSpec& spec, const TensorDesc& x, const Dims& y) {
   if (job.adaptive != 0) return job;
   const ConvolutionGeometry geometry = convolutionGeometry(spec, 2);
   const Ints kernel = spatialInts(spec, "kernel", 2, 1);
+  describeWindow(geometry, &job);
   for (std::size_t s = 0; s < 2; ++s) {
     job.kernel[s] = narrowed(kernel[s]);
-    job.stride[s] = narrowed(geometry.stride[s]);
-    job.padding[s] = narrowed(geometry.padding_begin[s]);
-    job.dilation[s] = narrowed(geometry.dilation[s] + 1);
     job.end[s] = narrowed(x.dims[static_cast<int>(s) + 2] + geometry.padding_end[s]);
   }
   return job;
