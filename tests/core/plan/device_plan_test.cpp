@@ -23,21 +23,10 @@ using testing::MadeUpDevice;
 using testing::MadeUpKernels;
 using testing::Random;
 using testing::RandomPlan;
+using testing::runOnce;
 using testing::Tensor;
 
 using Numbers = std::vector<std::vector<float>>;
-
-Numbers runOnce(Plan::Instance& instance, const Plan& plan, const std::vector<Tensor>& inputs) {
-  std::vector<const void*> from;
-  for (const Tensor& input : inputs) from.push_back(input.data());
-  Numbers results;
-  std::vector<void*> to;
-  for (const TensorDesc& desc : plan.outputs())
-    results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
-  for (auto& result : results) to.push_back(result.data());
-  instance.run(from.data(), to.data());
-  return results;
-}
 
 PlanRequest deviceRequest(const RandomPlan& plan, const std::vector<Tensor>& inputs) {
   PlanRequest request = testing::requestFor(plan, inputs, false, 1);

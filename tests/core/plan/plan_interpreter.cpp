@@ -172,4 +172,16 @@ bool withinRounding(const RandomPlan& plan, const std::vector<Tensor>& inputs, c
   return true;
 }
 
+std::vector<std::vector<float>> runOnce(Plan::Instance& instance, const Plan& plan, const std::vector<Tensor>& inputs) {
+  std::vector<const void*> from;
+  for (const Tensor& input : inputs) from.push_back(input.data());
+  std::vector<std::vector<float>> results;
+  std::vector<void*> to;
+  for (const TensorDesc& desc : plan.outputs())
+    results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
+  for (auto& result : results) to.push_back(result.data());
+  instance.run(from.data(), to.data());
+  return results;
+}
+
 }  // namespace ipex_studio::testing

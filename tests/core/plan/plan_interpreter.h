@@ -35,4 +35,7 @@ std::string difference(const std::vector<std::vector<float>>& actual, const std:
 bool withinRounding(const RandomPlan& plan, const std::vector<Tensor>& inputs, const KernelList& kernels,
                     const std::vector<std::vector<float>>& actual, const std::vector<Tensor>& expected);
 
+// The results of one run, in the order of the plan's outputs, in memory that was NaN.
+std::vector<std::vector<float>> runOnce(Plan::Instance& instance, const Plan& plan, const std::vector<Tensor>& inputs);
+
 }  // namespace ipex_studio::testing

@@ -15,19 +15,7 @@ namespace ipex_studio {
 namespace {
 
 using testing::RandomPlan;
-
-std::vector<std::vector<float>> runOnce(Plan::Instance& instance, const Plan& plan,
-                                        const std::vector<testing::Tensor>& inputs) {
-  std::vector<const void*> from;
-  for (const testing::Tensor& input : inputs) from.push_back(input.data());
-  std::vector<std::vector<float>> results;
-  std::vector<void*> to;
-  for (const TensorDesc& desc : plan.outputs())
-    results.emplace_back(static_cast<std::size_t>(desc.dims.count()), std::nanf(""));
-  for (auto& result : results) to.push_back(result.data());
-  instance.run(from.data(), to.data());
-  return results;
-}
+using testing::runOnce;
 
 TEST(XpuPlan, RandomPlansGiveTheNumbersOfTheHost) {
   const testing::TemporaryFolder programs;
