@@ -33,6 +33,7 @@ struct Spectrum {
   OpSpec spec;                        // without the form of the result
   std::vector<Node*> views, readers;  // of the complex numbers, each behind what it reads
   bool is_complex = true;             // else the node gives pairs by itself
+  bool magnitude = false;             // nothing reads more than the lengths of the complex numbers
 };
 
 bool isView(const Node* node) {
@@ -46,6 +47,8 @@ bool isReader(const Node* node) {
   return isKind(node, "aten::abs") || isKind(node, "aten::view_as_real") || isKind(node, "aten::real") ||
          isKind(node, "aten::imag") || (isKind(node, "aten::size") && node->inputs().size() == 2);
 }
+
+bool readsLength(const Node* reader) { return isKind(reader, "aten::abs") || isKind(reader, "aten::size"); }
 
 bool hasConstantAxes(const Node* node) {
   if (isKind(node, "aten::permute")) return constantInts(node->input(1)).has_value();
@@ -137,7 +140,11 @@ std::optional<Spectrum> matchSpectrum(PassContext& context, Node* node, Decline*
     *why = {reasons::kUnsupportedDtype, "Only spectra of numbers known to be float32 are planned."};
   if (!*why && context.mayBeWritten(spectrum.x))
     *why = {reasons::kAliased, "The graph may write to the source of a spectrum."};
-  if (!*why && spectrum.is_complex) *why = followReaders(context, node->output(), &spectrum);
+  if (*why || !spectrum.is_complex) return spectrum;
+  *why = followReaders(context, node->output(), &spectrum);
+  spectrum.magnitude = std::all_of(spectrum.readers.begin(), spectrum.readers.end(), readsLength);
+  if (!*why && !spectrum.magnitude && std::any_of(spectrum.views.begin(), spectrum.views.end(), isReshape))
+    *why = {reasons::kUnsupportedOperator, "The pairs of a spectrum are given another shape."};
   return spectrum;
 }
 
@@ -145,27 +152,17 @@ std::optional<Spectrum> matchSpectrum(PassContext& context, Node* node, Decline*
 class SpectrumWriter {
  public:
   SpectrumWriter(Rewriter& rewriter, Node* node, const Spectrum& spectrum)
-      : rewriter_(rewriter), node_(node), spectrum_(spectrum) {
-    const auto takes_length = [](const Node* reader) {
-      return isKind(reader, "aten::abs") || isKind(reader, "aten::size");
-    };
-    magnitude_ = spectrum.is_complex && std::all_of(spectrum.readers.begin(), spectrum.readers.end(), takes_length);
-  }
-
-  // False if a view has no form for pairs.
-  bool isPossible() const {
-    return magnitude_ || std::none_of(spectrum_.views.begin(), spectrum_.views.end(), isReshape);
-  }
+      : rewriter_(rewriter), node_(node), spectrum_(spectrum) {}
 
   void write() {
     FusedOp op;
     op.spec = spectrum_.spec;
-    if (magnitude_) op.spec.attributes["result"] = std::string("magnitude");
+    if (spectrum_.magnitude) op.spec.attributes["result"] = std::string("magnitude");
     op.base = {spectrum_.x,
                spectrum_.window.defined() ? rewriter_.constant(spectrum_.window, node_) : rewriter_.none(node_)};
     Value* result = writeFusedOp(rewriter_, op, node_)->output();
     Ints sizes = *knownSizes(node_->output());
-    if (spectrum_.is_complex && !magnitude_) sizes.push_back(2);
+    if (spectrum_.is_complex && !spectrum_.magnitude) sizes.push_back(2);
     result->setType(c10::TensorType::createContiguous(at::kFloat, at::kCPU, sizes));
     if (!spectrum_.is_complex) {
       rewriter_.replace({node_}, node_->output(), result, "written for real numbers");
@@ -197,12 +194,12 @@ class SpectrumWriter {
     std::vector<Value*> inputs = view->inputs().vec();
     inputs[0] = real_.at(view->input(0));
     Ints sizes = *knownSizes(view->output());
-    if (!magnitude_) sizes.push_back(2);
+    if (!spectrum_.magnitude) sizes.push_back(2);
     if (isKind(view, "aten::permute")) {
       const auto rank = static_cast<std::int64_t>(knownSizes(view->input(0))->size());
       Ints order = *constantInts(view->input(1));
       for (std::int64_t& axis : order) axis += axis < 0 ? rank : 0;
-      if (!magnitude_) order.push_back(rank);
+      if (!spectrum_.magnitude) order.push_back(rank);
       inputs[1] = write.ints(order);
     } else if (!isReshape(view)) {
       inputs[1] = axisOf(write, view, 1);
@@ -215,7 +212,7 @@ class SpectrumWriter {
     NodeWriter write(rewriter_, reader, at::kFloat);
     Value* const value = real_.at(reader->input(0));
     if (isKind(reader, "aten::size")) return write.integer("aten::size", {value, axisOf(write, reader, 1)});
-    if (magnitude_ || isKind(reader, "aten::view_as_real")) return value;
+    if (spectrum_.magnitude || isKind(reader, "aten::view_as_real")) return value;
     const Ints sizes = *knownSizes(reader->input(0));
     const auto part = [&](std::int64_t which) {
       return write.make("aten::select",
@@ -233,21 +230,15 @@ class SpectrumWriter {
   Rewriter& rewriter_;
   Node* node_;
   const Spectrum& spectrum_;
-  bool magnitude_ = false;
   std::map<const Value*, Value*> real_;  // of complex values
 };
 
+void rewriteSpectrum(Rewriter& rewriter, Node* node, const Spectrum& spectrum) {
+  SpectrumWriter(rewriter, node, spectrum).write();
+}
+
 bool fuseSpectrum(Graph&, PassContext& context) {
-  const auto match = [](PassContext& inner, Node* node, Decline* why) {
-    auto spectrum = matchSpectrum(inner, node, why);
-    if (!*why && !SpectrumWriter(inner.rewriter, node, *spectrum).isPossible())
-      *why = {reasons::kUnsupportedOperator, "The pairs of a spectrum are given another shape."};
-    return spectrum;
-  };
-  const auto rewrite = [](Rewriter& rewriter, Node* node, const Spectrum& spectrum) {
-    SpectrumWriter(rewriter, node, spectrum).write();
-  };
-  return rewriteMatches(context, context.nodes(kFuseSpectrum.needs), match, rewrite);
+  return rewriteMatches(context, context.nodes(kFuseSpectrum.needs), matchSpectrum, rewriteSpectrum);
 }
 
 }  // namespace

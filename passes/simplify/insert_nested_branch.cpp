@@ -14,6 +14,7 @@
 #include "core/graph/pass.h"
 #include "core/pipeline/pipeline.h"
 #include "passes/pass_list.h"
+#include "passes/simplify/optional_argument.h"
 
 namespace ipex_studio {
 namespace {
@@ -71,12 +72,8 @@ Value* saidToBeGiven(const Value* answer) {
 // The optional value as a tensor, typed as the example run saw it.
 Value* asGiven(Rewriter& rewriter, Value* optional, Node* before) {
   Value* made = rewriter.create("prim::unchecked_cast", {optional}, before)->output();
-  made->setType(c10::TensorType::get());
-  for (const Use& use : optional->uses()) {
-    if (isKind(use.user, "prim::unchecked_cast") && knownDtype(use.user->output()))
-      made->setType(use.user->output()->type());
-  }
-  return made;
+  const c10::TypePtr type = givenType(optional);
+  return made->setType(type ? type : c10::TensorType::get());
 }
 
 bool isInside(const Node* node, const Node* branch) {

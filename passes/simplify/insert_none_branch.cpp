@@ -11,6 +11,7 @@
 
 #include "core/graph/node_facts.h"
 #include "passes/pass_list.h"
+#include "passes/simplify/optional_argument.h"
 #include "passes/simplify/whole_branch.h"
 
 namespace ipex_studio {
@@ -22,14 +23,6 @@ using torch::jit::Use;
 using torch::jit::Value;
 
 bool asksForNone(const Use& use) { return isKind(use.user, "aten::__is__") || isKind(use.user, "aten::__isnot__"); }
-
-// The type that the example run saw of the argument as a tensor; null if the example left it out.
-c10::TypePtr givenType(const Value* argument) {
-  for (const Use& use : argument->uses()) {
-    if (isKind(use.user, "prim::unchecked_cast") && knownDtype(use.user->output())) return use.user->output()->type();
-  }
-  return nullptr;
-}
 
 std::vector<Value*> askedArguments(Graph& graph) {
   std::vector<Value*> arguments;
