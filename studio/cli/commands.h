@@ -48,7 +48,7 @@ void checkFiles(const CommandLine& line);
 void sayDangers(const CheckedModel& model, const JobRequest& request);
 
 // Says on stderr the numbers under which a job and its runs are found again, and if the model was faster in FP32.
-void sayRecorded(const Database& database, std::int64_t id, const std::string& precision);
+void sayRecorded(const Database& database, std::int64_t id, const JobRecord& record);
 // Reports on stderr which files were written.
 void sayExport(const CommandLine& line);
 

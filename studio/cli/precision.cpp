@@ -54,7 +54,7 @@ void finishJob(const CommandLine& line, ModelJob& job, JobDatabase& database) {
   sayExport(line);
   if (database.problem())
     throw Error(ExitCode::kDatabase, fmt::format("The run is not recorded. {}", database.problem()->what()));
-  sayRecorded(*database.database(), *id, job.job().runs.back().precision);
+  sayRecorded(*database.database(), *id, job.job());
 }
 
 }  // namespace

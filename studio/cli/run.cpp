@@ -70,13 +70,13 @@ void sayDangers(const CheckedModel& model, const JobRequest& request) {
                request.trust ? "without the sandbox, as --trust says" : "in the sandbox");
 }
 
-void sayRecorded(const Database& database, std::int64_t id, const std::string& precision) {
+void sayRecorded(const Database& database, std::int64_t id, const JobRecord& record) {
   constexpr std::int64_t kMaxJobs = 1000;
-  const std::vector<JobSummary> jobs = database.jobs(kMaxJobs);
+  const std::vector<JobSummary> jobs = database.jobs(kMaxJobs, record.model.sha256);
   const auto recorded = std::find_if(jobs.begin(), jobs.end(), [&](const JobSummary& job) { return job.id == id; });
   std::string runs;
   if (recorded != jobs.end()) {
-    sayFasterFp32(database, jobs, *recorded, precision);
+    sayFasterFp32(database, jobs, *recorded, record.runs.back().precision);
     for (const RunSummary& run : recorded->runs) runs += fmt::format("{}{}", runs.empty() ? " (runs " : ", ", run.id);
     if (!runs.empty()) runs += ")";
   }
@@ -132,7 +132,7 @@ int runAndExport(const CommandLine& line) {
   if (database.problem()) {
     throw Error(ExitCode::kDatabase, fmt::format("The run is not recorded. {}", database.problem()->what()));
   }
-  sayRecorded(*database.database(), *id, job.job().runs.back().precision);
+  sayRecorded(*database.database(), *id, job.job());
   return static_cast<int>(ExitCode::kOk);
 }
 
