@@ -114,7 +114,7 @@ void lowerToPlan(OriginTable& origins, int index, const OptimizeOptions& options
   observer.onPass(record);
   result.coverage.nodes =
       regions.nodes_total == 0 ? 0 : static_cast<double>(regions.nodes_inside) / regions.nodes_total;
-  // What was asked to run on a device is not given back to the interpreter, which has none.
+  // The interpreter has no device, so it takes nothing back that was asked to run on one.
   const bool judged = planDevice().isHost() && options.tune != TuneMode::kOff && !options.calibrate &&
                       !regions.attributes.empty() && !isDisabled(options, kEliminateSlowRegionName);
   if (judged) {

@@ -1,4 +1,4 @@
-// What a model shows of its inputs: types, and guesses from its graph.
+// Reads inputs from a model: their types, and guesses from its graph.
 #include <fmt/format.h>
 
 #include <algorithm>

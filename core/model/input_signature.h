@@ -17,8 +17,8 @@ std::vector<ArgumentRecord> inputSignature(const torch::jit::Module& module);
 // its own.
 std::string exampleFlag(const ArgumentRecord& argument);
 
-// What Model::completeInputs() finds for each argument; nullopt where nothing was given and there is no guess. Throws
-// Error(kUsage) on wrong names, numbers or types.
+// chooseInputs() finds the input of each argument as Model::completeInputs() does; nullopt where nothing was given and
+// there is no guess. Throws Error(kUsage) on wrong names, numbers or types.
 using InputChoices = std::vector<std::optional<InputSpec>>;
 InputChoices chooseInputs(torch::jit::Module& module, const std::vector<InputSpec>& given);
 

@@ -1,4 +1,4 @@
-// What forward takes, as known before anything runs.
+// ArgumentRecord: one argument of forward, as known before anything runs.
 #pragma once
 
 #include <string>

@@ -157,7 +157,7 @@ HWY_INLINE const float* transformLines(const FourierJob& job, float* line, float
   return line;
 }
 
-// Where a vector of frames is read and written. Behind the last frame, it stands again.
+// Places at which a vector of frames is read and written. Lanes behind the last frame read that one again.
 struct FrameLanes {
   HWY_ALIGN std::int32_t from[hn::MaxLanes(F32())];  // behind the first frame
   std::int64_t to[hn::MaxLanes(F32())];              // in results

@@ -41,7 +41,7 @@ void sendUnrun(Model& model, const EngineJob& job, bool refused, Channel& channe
     channel.record("frozen", graph.frozen);
     if (refused) channel.send({{"type", "refused"}});
   } catch (const std::exception&) {
-    // What keeps the model from being frozen is what the job itself reports.
+    // The job itself reports why the model cannot be frozen.
   }
 }
 

@@ -1,4 +1,4 @@
-// What the studio can show of a model before it runs: the arguments of forward, and the graph where it cannot run.
+// Messages about a model that has not run: the arguments of forward, and the graph where it cannot run.
 #pragma once
 
 #include "core/model/model.h"

@@ -75,7 +75,7 @@ class DriverProcess {
     const std::string program = ownProgram("ipex-studio-device");
     posix_spawn_file_actions_t files;
     ::posix_spawn_file_actions_init(&files);
-    // What drivers print is nobody's.
+    // Nobody reads the output of drivers.
     ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     for (const int fd : {1, 2}) ::posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_WRONLY, 0);
     ::posix_spawn_file_actions_adddup2(&files, theirs.get(), kEngineChannelFd);

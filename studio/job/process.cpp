@@ -102,7 +102,8 @@ bool passDescriptors(const ChildPlan& plan) {
   ::abort();
 }
 
-// What drivers read. PoCL writes what it loads to a folder, and links nothing anew for the size of a launch.
+// Adds the variables that drivers read. PoCL writes what it loads to a folder, and links nothing anew for the size of a
+// launch.
 void addDriverVariables(const EngineStart& start, std::vector<std::string>* environment) {
   for (const char* name : {"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"}) {
     if (const char* value = std::getenv(name)) environment->push_back(fmt::format("{}={}", name, value));
