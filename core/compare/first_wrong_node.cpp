@@ -104,25 +104,51 @@ class WrongNodeSearch {
   // Large elements that are right, those of a mask for example, hide errors that the tolerance measures by the largest.
   // Values before `chosen` that differ at all by more than FP32 rounds are therefore tried, too, the nearest first.
   std::size_t earliestMending(std::size_t chosen) const {
-    constexpr double kRounding = 1e-6;
-    constexpr int kMaxMisses = 3;  // values on one of several branches mend nothing
+    constexpr int kMaxMisses = 3;
     if (graphs_.tolerance().rule.precision != Precision::kFp32) return chosen;
-    const std::unordered_set<const Value*> before = allBehind(pairs_[chosen].other);
-    std::vector<std::size_t> candidates;
+    const std::vector<const Value*> candidates = differingBehind(pairs_[chosen].other);
+    const std::unordered_set<const Value*> differing(candidates.begin(), candidates.end());
+    int misses = 0;
+    for (std::size_t c = candidates.size(); c-- > 0 && misses < kMaxMisses;) {
+      if (!allErrorsPass(candidates[c], pairs_[chosen].other, differing)) continue;
+      const std::size_t pair = pair_of_.at(candidates[c]);
+      const bool mends = graphs_.run({pairs_[pair]}, 0).results.pass;
+      if (mends) chosen = pair;
+      misses = mends ? 0 : misses + 1;
+    }
+    return chosen;
+  }
+
+  // In order of the graph.
+  std::vector<const Value*> differingBehind(const Value* value) const {
+    constexpr double kRounding = 1e-6;
+    const std::unordered_set<const Value*> before = allBehind(value);
+    std::vector<const Value*> differing;
     for (Node* node : graphs_.otherGraph().nodes()) {
       for (const Value* output : node->outputs()) {
         const auto* difference = before.count(output) != 0 ? differenceOfValue(output) : nullptr;
         if (difference != nullptr && difference->has_value() && !((*difference)->accuracy.max_rel <= kRounding))
-          candidates.push_back(pair_of_.at(output));
+          differing.push_back(output);
       }
     }
-    int misses = 0;
-    for (std::size_t c = candidates.size(); c-- > 0 && misses < kMaxMisses;) {
-      const bool mends = graphs_.run({pairs_[candidates[c]]}, 0).results.pass;
-      if (mends) chosen = candidates[c];
-      misses = mends ? 0 : misses + 1;
+    return differing;
+  }
+
+  // True if no error reaches `end` beside `value`: what differs and reaches it another way depends on `value`. A value
+  // on one of two branches that carry an error mends nothing.
+  static bool allErrorsPass(const Value* value, const Value* end, const std::unordered_set<const Value*>& differing) {
+    const std::unordered_set<const Value*> readers = allReading(value);
+    std::unordered_set<const Value*> met{value};
+    std::vector<const Value*> open;
+    for (const Value* input : end->node()->inputs()) open.push_back(input);
+    while (!open.empty()) {
+      const Value* next = open.back();
+      open.pop_back();
+      if (!isComputed(next) || !met.insert(next).second) continue;
+      if (differing.count(next) != 0 && readers.count(next) == 0) return false;
+      open.insert(open.end(), next->node()->inputs().begin(), next->node()->inputs().end());
     }
-    return chosen;
+    return true;
   }
 
   // The values that a value depends on.
@@ -136,6 +162,22 @@ class WrongNodeSearch {
       open.insert(open.end(), next->node()->inputs().begin(), next->node()->inputs().end());
     }
     return behind;
+  }
+
+  // The values that depend on a value.
+  static std::unordered_set<const Value*> allReading(const Value* value) {
+    std::unordered_set<const Value*> reading;
+    std::vector<const Value*> open{value};
+    while (!open.empty()) {
+      const Value* next = open.back();
+      open.pop_back();
+      for (const auto& use : next->uses()) {
+        for (const Value* output : use.user->outputs()) {
+          if (reading.insert(output).second) open.push_back(output);
+        }
+      }
+    }
+    return reading;
   }
 
   void describe(std::size_t p, FirstWrongNode* first) const {

@@ -188,40 +188,54 @@ class NodeCopier {
 
   bool replace() {
     if (pair_.original->node()->outputs().size() != pair_.other->node()->outputs().size()) return false;
-    const auto found = others_.find(pair_.original);  // the value is there already, and a node of its own behind it
-    Value* right = found != others_.end() ? found->second : copyOf(pair_.original, 0);
-    if (right == nullptr) return false;
-    pair_.other->replaceAllUsesWith(right);
+    // Where the value is there already, a node of its own stands behind it.
+    if (others_.count(pair_.original) == 0 && !copyMissing()) return false;
+    pair_.other->replaceAllUsesWith(others_.at(pair_.original));
     return true;
   }
 
  private:
-  // The value of the other graph for one of the original; null if there is none.
-  Value* counterpart(Value* value, int depth) {
-    const auto kind = value->node()->kind();
-    if (kind == c10::prim::Param)
-      return value->offset() < graph_.inputs().size() ? graph_.inputs()[value->offset()] : nullptr;
-    if (kind == c10::prim::Constant) {
-      const auto constant = torch::jit::toIValue(value);
-      return constant ? graph_.insertConstant(*constant) : nullptr;
+  // Copies the nodes that the value needs and the other graph lacks.
+  bool copyMissing() {
+    torch::jit::WithInsertPoint point(point_);
+    for (Node* node : missing()) {
+      if (!node->blocks().empty()) return false;
+      for (Value* input : node->inputs()) {
+        if (others_.count(input) == 0 && !addGiven(input)) return false;
+      }
+      Node* copy = graph_.insertNode(graph_.createClone(node, [&](Value* input) { return others_.at(input); }));
+      for (std::size_t o = 0; o < node->outputs().size(); ++o) others_[node->output(o)] = copy->output(o);
     }
-    const auto found = others_.find(value);
-    return found != others_.end() ? found->second : copyOf(value, depth + 1);
+    return true;
   }
 
-  Value* copyOf(Value* value, int depth) {
-    constexpr int kMaxDepth = 20;
-    Node* node = value->node();
-    if (depth > kMaxDepth || !node->blocks().empty()) return nullptr;
-    torch::jit::WithInsertPoint point(point_);
-    std::unordered_map<const Value*, Value*> inputs;
-    for (Value* input : node->inputs()) {
-      Value* other = counterpart(input, depth);
-      if (other == nullptr) return nullptr;
-      inputs[input] = other;
+  // In order of the graph.
+  std::vector<Node*> missing() const {
+    std::vector<Node*> nodes, open{pair_.original->node()};
+    std::unordered_set<const Node*> met(open.begin(), open.end());
+    while (!open.empty()) {
+      Node* node = open.back();
+      open.pop_back();
+      nodes.push_back(node);
+      for (Value* input : node->inputs()) {
+        if (isComputed(input) && others_.count(input) == 0 && met.insert(input->node()).second)
+          open.push_back(input->node());
+      }
     }
-    Node* copy = graph_.insertNode(graph_.createClone(node, [&](Value* input) { return inputs.at(input); }));
-    return copy->output(value->offset());
+    std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return a->isBefore(b); });
+    return nodes;
+  }
+
+  // An input or a constant.
+  bool addGiven(Value* value) {
+    if (value->node()->kind() == c10::prim::Param) {
+      if (value->offset() >= graph_.inputs().size()) return false;
+      others_[value] = graph_.inputs()[value->offset()];
+      return true;
+    }
+    const auto constant = torch::jit::toIValue(value);
+    if (constant) others_[value] = graph_.insertConstant(*constant);
+    return constant.has_value();
   }
 
   const ValuePair& pair_;

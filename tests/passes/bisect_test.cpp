@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 #include "core/graph/fused_op.h"
 #include "core/model/read_inputs.h"
@@ -96,9 +97,30 @@ bool tryPlan(const SampleNetwork& network, FaultKind kind, std::mt19937& random,
   return false;
 }
 
+// True if `reader` of the original reads what `node` gives, at most three nodes behind it.
+bool readsFrom(torch::jit::Graph& graph, const OriginTable& table, OriginId node, OriginId reader) {
+  std::set<OriginId> reached{node};
+  for (int distance = 0; distance < 3; ++distance) {
+    std::set<OriginId> next;
+    for (const torch::jit::Node* user : graph.nodes()) {
+      const bool reads = std::any_of(user->inputs().begin(), user->inputs().end(), [&](const torch::jit::Value* input) {
+        const auto ids = table.of(input);
+        return std::any_of(ids.begin(), ids.end(), [&](OriginId id) { return reached.count(id) != 0; });
+      });
+      if (reads && !table.of(user).empty()) next.insert(table.of(user)[0]);
+    }
+    if (next.count(reader) != 0) return true;
+    reached = std::move(next);
+  }
+  return false;
+}
+
 // Spoils a node of a copy of the model, as another file would have it.
 bool tryFile(const SampleNetwork& network, FaultKind kind, std::mt19937& random, Tally* tally) {
   const Module frozen = freezeForPasses(network.module, {});
+  const Module original = frozen.clone();
+  OriginTable original_table;
+  original_table.assign(*original.get_method("forward").graph());
   for (int attempt = 0; attempt < 40; ++attempt) {
     Module other = frozen.clone();
     recordShapes(other, network.inputs);
@@ -118,13 +140,18 @@ bool tryFile(const SampleNetwork& network, FaultKind kind, std::mt19937& random,
     const BisectRecord record = bisectFiles(models);
     if (!isWrong(record)) continue;
     std::string answer = record.wrong.empty() ? "no node is named" : "";
-    if (answer.empty() && record.wrong[0].origins != std::vector<OriginId>{id})
-      answer = "another node is named: " + record.wrong[0].name;
+    // A node whose operand is taken in its place is missing: nothing reads it any more. Nor is one there that becomes
+    // the twin of another: freezing merges both, and what reads it is the first node with another value.
+    const bool skips = kind == FaultKind::kOperand && record.why.find("is missing") != std::string::npos;
+    const bool named =
+        answer.empty() &&
+        (record.wrong[0].origins == std::vector<OriginId>{id} ||
+         (skips && record.wrong[0].origins.size() == 1 &&
+          readsFrom(*original.get_method("forward").graph(), original_table, id, record.wrong[0].origins[0])));
+    if (answer.empty() && !named) answer = "another node is named: " + record.wrong[0].name;
     const std::string cause = kind == FaultKind::kWeight    ? "weight"
                               : kind == FaultKind::kOperand ? "operands"
                                                             : "operator";
-    // A node whose operand is taken in its place is missing: nothing reads it any more.
-    const bool skips = kind == FaultKind::kOperand && record.why.find("is missing") != std::string::npos;
     if (answer.empty() && record.cause != cause && !skips)
       answer = "another cause is named: " + record.cause + ", " + record.why;
     if (answer.empty() && !record.confirmed) answer = "it is not confirmed";
