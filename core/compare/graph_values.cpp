@@ -1,6 +1,7 @@
 // See graph_values.h.
 #include "core/compare/graph_values.h"
 
+#include <ATen/Functions.h>
 #include <torch/csrc/jit/ir/constants.h>
 
 namespace ipex_studio {
