@@ -54,10 +54,36 @@ torch::jit::AliasDb& PassContext::aliases() {
   return *aliases_;
 }
 
+bool PassContext::writesAnything() {
+  return rewriter.graphWrites([this]() -> const GraphIndex& { return graph_index(); });
+}
+
+MemoryWrites PassContext::writesAround(const torch::jit::Value* value) {
+  std::vector<Node*> writers, loops;
+  bool all_known = known(value);  // a loop that was unrolled has new nodes
+  for (Node* node : nodesThatMayWrite()) {
+    if (node->kind() == c10::prim::SetAttr) continue;
+    writers.push_back(node);
+    all_known = all_known && !node->outputs().empty() && known(node->output(0));
+  }
+  for (Node* loop : nodes({"prim::Loop"})) {
+    loops.push_back(loop);
+    const auto outputs = loop->blocks().at(0)->outputs();
+    all_known = all_known && std::all_of(outputs.begin(), outputs.end(), [&](const auto* o) { return known(o); });
+  }
+  return memoryWrites(std::move(writers), loops, all_known ? *aliases_ : aliases());
+}
+
+bool PassContext::isEverWritten(const torch::jit::Value* value) {
+  if (!writesAnything()) return false;
+  const MemoryWrites writes = writesAround(value);
+  return isWritten(value, writes, *aliases_);
+}
+
 bool PassContext::mayBeWritten(const torch::jit::Value* value) {
-  const bool writes = rewriter.graphWrites([this]() -> const GraphIndex& { return graph_index(); });
-  if (!writes) return false;
-  return (known(value) ? *aliases_ : aliases()).hasWriters(value);
+  if (!writesAnything()) return false;
+  const MemoryWrites writes = writesAround(value);
+  return mayBeWrittenAfter(value, value->node(), writes, *aliases_);
 }
 
 bool PassContext::mayShareWithOutputs(const torch::jit::Value* value) {

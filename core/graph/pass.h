@@ -13,6 +13,7 @@
 #include "core/graph/graph_index.h"
 #include "core/graph/reasons.h"
 #include "core/graph/rewriter.h"
+#include "core/graph/write_order.h"
 #include "core/record/options.h"
 
 namespace ipex_studio {
@@ -69,11 +70,18 @@ class PassContext {
   // rewrites of the same pass still answers for values and results that it knew, because replacing a value by an equal
   // one (passes/match/aliasing.h) aliases no other value; else every rewrite would cost an analysis of the whole graph.
   bool mayShareWithOutputs(const torch::jit::Value* value);
-  // True if anything in the graph may write to this value's memory. Fast if the graph has no mutating operator left. An
-  // analysis made before a rewrite stays true for the values it knew, because passes add no writes.
+  // True if anything in the graph may write to this value's memory, in this run or in one before. Fast if the graph has
+  // no mutating operator left. An analysis made before a rewrite stays true for the values it knew, because passes add
+  // no writes.
+  bool isEverWritten(const torch::jit::Value* value);
+  // True if its memory may be written to once the value is there (core/graph/write_order.h): a later reader may find
+  // something else.
   bool mayBeWritten(const torch::jit::Value* value);
 
  private:
+  bool writesAnything();
+  // Afterwards the alias analysis knows the value, all writers and all loops.
+  MemoryWrites writesAround(const torch::jit::Value* value);
   bool known(const torch::jit::Value* value) const { return aliases_ && value->unique() < aliases_know_below_; }
 
   torch::jit::Graph& graph_;

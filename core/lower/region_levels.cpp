@@ -9,6 +9,7 @@
 #include "core/graph/origins.h"
 #include "core/graph/random_nodes.h"
 #include "core/graph/reasons.h"
+#include "core/graph/write_order.h"
 
 namespace ipex_studio {
 
@@ -62,29 +63,89 @@ bool carriesOperands(const Node* node) {
   return std::find(std::begin(kKinds), std::end(kKinds), node->kind()) != std::end(kKinds);
 }
 
-NodeSet nodesWithEffects(torch::jit::Graph& graph) {
-  const torch::jit::AliasDb aliases(sharedView(graph));
-  NodeSet found;
-  for (Node* node : allNodes(graph, true)) {
-    const bool acts = node->blocks().empty() && node->hasSideEffects() && !isCheck(node);
-    // Tensors in a list may be written to even if nothing writes to the list.
-    const bool reads_written = std::any_of(node->inputs().begin(), node->inputs().end(), [&](const Value* input) {
-      return carriesOperands(input->node()) && found.contains(input->node());
-    });
-    if (!acts && !reads_written && !aliases.hasWriters(node)) continue;
-    for (const Node* outer = node; outer != nullptr && !found.contains(outer);
-         outer = outer->owningBlock()->owningNode())
-      found.insert(outer);
-  }
-  return found;
-}
+namespace {
 
-RegionLevels::RegionLevels(torch::jit::Block& block, const NodeSet& effects, const NodeSet& strided,
+class EffectFinder {
+ public:
+  explicit EffectFinder(torch::jit::Graph& graph)
+      : graph_(graph), aliases_(sharedView(graph)), writes_(memoryWrites(graph, aliases_)) {}
+
+  NodeEffects find() {
+    for (Node* writer : writes_.writers) {
+      if (!isCheck(writer)) addBarrier(writer);
+    }
+    for (Node* node : allNodes(graph_, true)) {
+      if (found_.barriers.contains(node) || !node->blocks().empty()) continue;
+      if (isKept(node)) found_.kept.insert(node);
+      if (readsLaterWritten(node)) found_.pinned.insert(node);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void addBarrier(const Node* node) {
+    for (; node != nullptr && !found_.barriers.contains(node); node = node->owningBlock()->owningNode())
+      found_.barriers.insert(node);
+  }
+
+  bool writtenAfter(const Value* value, const Node* node) const {
+    return mayBeWrittenAfter(value, node, writes_, aliases_);
+  }
+
+  // A list of what is written names it, too; and sizes may be those of a tensor that a writer resizes.
+  bool isKept(const Node* node) const {
+    if (node->kind() == c10::prim::ListConstruct || node->kind() == c10::prim::TupleConstruct) return false;
+    const bool carries = carriesOperands(node) || isSizeArithmetic(node);
+    if (carries && aliases_.hasWriters(node)) return true;
+    return std::any_of(node->outputs().begin(), node->outputs().end(), [&](const Value* output) {
+      return isWritten(output, writes_, aliases_) && (writtenAfter(output, node) || isShown(output));
+    });
+  }
+
+  // True for memory that leaves the graph, as a result or in an object.
+  bool isShown(const Value* value) const {
+    auto* shown = const_cast<Value*>(value);  // the analysis only reads
+    return aliases_.mayContainAlias(shown, graph_.outputs()) ||
+           std::any_of(writes_.writers.begin(), writes_.writers.end(), [&](Node* writer) {
+             return storesOperands(writer) && aliases_.mayContainAlias(shown, writer->inputs().slice(1));
+           });
+  }
+
+  // True for assignments to attributes and for what changes lists and dictionaries.
+  static bool storesOperands(const Node* writer) {
+    return writer->inputs().size() > 1 && writer->input(0)->type()->kind() != c10::TypeKind::TensorType;
+  }
+
+  bool readsLaterWritten(const Node* node) const {
+    return std::any_of(node->inputs().begin(), node->inputs().end(), [&](const Value* input) {
+      if (carriesOperands(input->node()) && input->node()->owningBlock() == node->owningBlock())
+        return writtenThrough(input->node(), node);
+      return writtenAfter(input, node);
+    });
+  }
+
+  // True if what the list `carrier` collects is written to after `node`.
+  bool writtenThrough(const Node* carrier, const Node* node) const {
+    return std::any_of(carrier->inputs().begin(), carrier->inputs().end(),
+                       [&](const Value* input) { return writtenAfter(input, node); });
+  }
+
+  torch::jit::Graph& graph_;
+  const torch::jit::AliasDb aliases_;
+  const MemoryWrites writes_;
+  NodeEffects found_;
+};
+
+}  // namespace
+
+NodeEffects effectsOf(torch::jit::Graph& graph) { return EffectFinder(graph).find(); }
+
+RegionLevels::RegionLevels(torch::jit::Block& block, const NodeEffects& effects, const NodeSet& strided,
                            const std::function<bool(const Node*)>& left_out, int min_ops)
     : differentiated_(differentiatedNodes(*block.owningGraph())) {
   for (Node* node : block.nodes()) {
     if (node->kind() == c10::prim::Constant) continue;
-    add(node, effects.contains(node), strided.contains(node), left_out && left_out(node));
+    add(node, effects, strided.contains(node), left_out && left_out(node));
   }
   // A node that goes to the interpreter raises the levels of its readers, so all levels are computed anew. After the
   // last round small regions stay: they are right, too, and each round may leave out as little as one node.
@@ -135,18 +196,20 @@ int RegionLevels::captured(const Node* node) const {
   return level;
 }
 
-void RegionLevels::add(Node* node, bool effects, bool strided, bool left_out) {
+void RegionLevels::add(Node* node, const NodeEffects& effects, bool strided, bool left_out) {
   PlacedNode placed;
   placed.node = node;
-  placed.effects = effects;
+  placed.effects = effects.barriers.contains(node);
+  placed.pinned = effects.pinned.contains(node);
+  const bool interpreted = placed.effects || effects.kept.contains(node);
   placed.sizes = isSizeArithmetic(node);
-  placed.transparent = !effects && (placed.sizes || (carriesOperands(node) && !strided));
+  placed.transparent = !interpreted && (placed.sizes || (carriesOperands(node) && !strided));
   if (differentiated_.contains(node)) {
     placed.transparent = false;
     declines_.emplace_back(node, LoweringDecline{reasons::kTrainingMode, "The model asks for a gradient through it."});
   } else if (strided) {
     declines_.emplace_back(node, LoweringDecline{reasons::kOtherUses, "The order of its result in memory is read."});
-  } else if (!effects && !placed.transparent) {
+  } else if (!interpreted && !placed.transparent) {
     auto lowered = lowerNode(node);
     if (auto* ops = std::get_if<LoweredNode>(&lowered); ops != nullptr && left_out) {
       declines_.emplace_back(node, LoweringDecline{reasons::kDecided, "It was left out of plans (--disable)."});
@@ -248,7 +311,7 @@ void RegionLevels::sink() {
   for (std::size_t place = nodes_.size(); place-- > 0;) {
     PlacedNode& placed = nodes_[place];
     if (placed.transparent) readers[place] = firstReader(placed.node, readers);
-    if (!placed.lowered || readsShared(placed)) continue;
+    if (!placed.lowered || placed.pinned || readsShared(placed)) continue;
     const int first = firstReader(placed.node, readers);
     if (first != kNobody) placed.level = std::max(placed.level, first);
   }
@@ -274,7 +337,7 @@ bool RegionLevels::emptySmallLevels(int min_ops, bool may_leave_out) {
     if (placed.transparent) readers[place] = firstReader(placed.node, readers);
     if (!placed.lowered || !small(placed.level)) continue;
     const int first = firstReader(placed.node, readers);
-    if (first != kNobody && first > placed.level) {
+    if (first != kNobody && first > placed.level && !placed.pinned) {
       placed.level = first;
     } else if (may_leave_out) {
       placed.lowered = false;

@@ -18,7 +18,8 @@ struct PlacedNode {
   int level = 0;
   bool lowered = false;      // goes into the region of its level
   bool computes = false;     // lowered to more than views
-  bool effects = false;      // see nodesWithEffects()
+  bool effects = false;      // see NodeEffects
+  bool pinned = false;       // see NodeEffects
   bool transparent = false;  // only carries operands or sizes; regions read through it
   bool sizes = false;        // size arithmetic
   int inside_level = 0;      // size arithmetic: level from which a region can compute it itself
@@ -28,9 +29,18 @@ struct PlacedNode {
 // True for lists that only carry operands or sizes of a lowered node: they are read through, never lowered themselves.
 bool carriesOperands(const torch::jit::Node* node);
 
-// Nodes with side effects other than checks, nodes that share memory with one that writes (readers of written memory
-// must not move across the write either), and the nodes in which such nodes are nested.
-NodeSet nodesWithEffects(torch::jit::Graph& graph);
+// What keeps nodes from moving.
+struct NodeEffects {
+  // Nodes with side effects other than checks, nodes that write to memory, and those in which they are nested: nothing
+  // moves across them.
+  NodeSet barriers;
+  // Nodes whose results name memory that is written to later, or that a caller may look into: a region would make a
+  // copy. They stay with the interpreter.
+  NodeSet kept;
+  // Nodes that read memory which is written to later: they may not run later themselves.
+  NodeSet pinned;
+};
+NodeEffects effectsOf(torch::jit::Graph& graph);
 
 // Assigns levels. An interpreter node has the highest level of its producers; so has a lowered node, but one more
 // behind an interpreter node. The region of level k then depends on regions < k and interpreter nodes < k only, and
@@ -43,7 +53,7 @@ class RegionLevels {
   // the interpreter, may have been found before regions were built in blocks nested in it; so do nodes for which
   // `left_out` is true, which may be empty. A level whose nodes compute fewer than `min_ops` operations has no region:
   // its nodes go into later regions, if nothing else reads them, or stay with the interpreter.
-  RegionLevels(torch::jit::Block& block, const NodeSet& effects, const NodeSet& strided,
+  RegionLevels(torch::jit::Block& block, const NodeEffects& effects, const NodeSet& strided,
                const std::function<bool(const torch::jit::Node*)>& left_out, int min_ops);
 
   const std::vector<PlacedNode>& nodes() const { return nodes_; }  // in graph order, constants excluded
@@ -56,7 +66,7 @@ class RegionLevels {
   int inside(const torch::jit::Value* value) const;   // level from which a region can read it
   int outside(const torch::jit::Value* value) const;  // level after which the interpreter can read it
   int captured(const torch::jit::Node* node) const;
-  void add(torch::jit::Node* node, bool effects, bool strided, bool left_out);
+  void add(torch::jit::Node* node, const NodeEffects& effects, bool strided, bool left_out);
   void assign();
   void placeLowered(PlacedNode* placed) const;
   void placeOutside(PlacedNode* placed);

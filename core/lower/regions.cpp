@@ -38,7 +38,7 @@ bool expands(const PlacedNode& placed) {
 // Builds the regions of one block and appends them to those found before.
 class RegionBuilder {
  public:
-  RegionBuilder(Graph& graph, Block& block, const NodeSet& effects, const NodeSet& strided, const LeftOut& left_out,
+  RegionBuilder(Graph& graph, Block& block, const NodeEffects& effects, const NodeSet& strided, const LeftOut& left_out,
                 OriginTable& origins, int min_ops, RegionResult& result)
       : graph_(graph),
         block_(block),
@@ -265,7 +265,8 @@ bool mayCompute(Block& block) {
 
 RegionResult buildRegions(Graph& graph, OriginTable& origins, const LeftOut& left_out, int min_ops) {
   RegionResult result;
-  const NodeSet effects = nodesWithEffects(graph), strided = nodesWithShownStrides(graph);
+  const NodeEffects effects = effectsOf(graph);
+  const NodeSet strided = nodesWithShownStrides(graph);
   std::size_t blocks = 0;
   for (Block* inner : innerBlocks(graph)) {
     if (blocks == kMaxInnerBlocks) break;

@@ -39,9 +39,10 @@ bool isGraphOutput(const Value* value) {
 }
 
 Decline checkSameValue(PassContext& context, Value* from, Value* to, bool is_view) {
-  if (context.mayBeWritten(from) || context.mayBeWritten(to)) {
-    return {reasons::kAliased, "The tensor may be written to."};
-  }
+  // A copy may be kept in an attribute until the next run writes to what it is a copy of.
+  const bool written = is_view ? context.mayBeWritten(from) || context.mayBeWritten(to)
+                               : context.isEverWritten(from) || context.isEverWritten(to);
+  if (written) return {reasons::kAliased, "The tensor may be written to."};
   if (is_view) return {};
   if (isFresh(to) && to->uses().size() == 1) return {};
   if (context.mayShareWithOutputs(from)) {

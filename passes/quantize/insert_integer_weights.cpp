@@ -9,8 +9,8 @@
 // decided-by-hand, weights-not-constant, unsupported-attribute (NaN, infinity), not-profitable (few weights).
 #include <fmt/format.h>
 
-#include "core/graph/precision_overrides.h"
 #include "core/quantization/grouped_weights.h"
+#include "core/quantization/precision_overrides.h"
 #include "core/quantization/quantizable_ops.h"
 #include "core/quantization/recipe.h"
 #include "core/quantization/weights.h"

@@ -17,7 +17,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/graph/precision_overrides.h"
+#include "core/quantization/precision_overrides.h"
 #include "passes/pass_list.h"
 #include "passes/quantize/quantize_scales.h"
 #include "passes/quantize/quantize_writer.h"

@@ -10,10 +10,10 @@
 // and where plans cannot do the lookup.
 #include <fmt/format.h>
 
-#include "core/graph/precision_overrides.h"
 #include "core/lower/lowering.h"
 #include "core/op/woq_weights.h"
 #include "core/quantization/grouped_weights.h"
+#include "core/quantization/precision_overrides.h"
 #include "core/quantization/quantizable_ops.h"
 #include "core/quantization/recipe.h"
 #include "passes/pass_list.h"

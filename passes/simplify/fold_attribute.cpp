@@ -29,7 +29,7 @@ bool foldAttribute(torch::jit::Graph&, PassContext& context) {
     if (assigned.count(node->s(c10::attr::name)) != 0) return std::nullopt;
     auto tensor = context.attributes.read(node);
     if (!tensor) return std::nullopt;
-    if (context.mayBeWritten(node->output())) {
+    if (context.isEverWritten(node->output())) {
       *why = {reasons::kAliased, "The graph may write to this attribute."};
     } else if (context.mayShareWithOutputs(node->output())) {
       *why = {reasons::kGraphOutput, "The caller may write to this attribute, which is a result of the model."};

@@ -151,7 +151,9 @@ std::vector<Node*> candidates(Graph& graph, PassContext& context, Misses& misses
     });
     if (!fixed || !mayRun(node)) continue;
     const bool mutable_result = std::any_of(node->outputs().begin(), node->outputs().end(), isMutable);
-    if (mutable_result && context.aliases().hasWriters(node)) {
+    const auto written = [&](const Value* output) { return context.isEverWritten(output); };
+    if (mutable_result &&
+        (context.aliases().hasWriters(node) || std::any_of(node->outputs().begin(), node->outputs().end(), written))) {
       misses.emplace_back(node, Decline{reasons::kAliased, "The result may be written to."});
       continue;
     }

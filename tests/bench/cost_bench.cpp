@@ -335,8 +335,9 @@ void makeAndDestroy(Table& table, int size, const Graph& graph, std::size_t made
 }
 
 void planAlone(Table& table, int size, Graph& graph, const OriginTable& origins) {
-  NodeSet effects, strided;
-  timed(table, "libtorch: alias analysis before regions", size, [&] { effects = nodesWithEffects(graph); });
+  NodeEffects effects;
+  NodeSet strided;
+  timed(table, "libtorch: alias analysis before regions", size, [&] { effects = effectsOf(graph); });
   timed(table, "ours: strides that are read", size, [&] { strided = nodesWithShownStrides(graph); });
   std::unique_ptr<RegionLevels> levels;
   timed(table, "ours: levels and lowering", size,

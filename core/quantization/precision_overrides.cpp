@@ -1,5 +1,5 @@
 // Matching of precision overrides against the origins of a node.
-#include "core/graph/precision_overrides.h"
+#include "core/quantization/precision_overrides.h"
 
 namespace ipex_studio {
 namespace {
