@@ -10,6 +10,7 @@
 
 #include "core/record/input_text.h"
 #include "core/runtime/machine_facts.h"
+#include "core/runtime/programs_folder.h"
 #include "studio/job/devices.h"
 #include "studio/protocol/sandbox.h"
 
