@@ -96,18 +96,27 @@
 // clang-format on
 
 // The kernels of OpenCL devices, in the same way. A kind without a row runs on the host, between copies.
-#define IPEX_XPU_KERNELS(KERNEL)       \
-  KERNEL(kConvolution, ConvolutionXpu) \
-  KERNEL(kLinear, LinearXpu)           \
-  KERNEL(kMatmul, MatmulXpu)           \
-  KERNEL(kPool, PoolXpu)               \
-  KERNEL(kAdaptivePool, PoolXpu)       \
-  KERNEL(kReduce, ReduceXpu)           \
-  KERNEL(kPointwise, PointwiseXpu)     \
-  KERNEL(kLayerNorm, LayerNormXpu)     \
-  KERNEL(kSoftmax, SoftmaxXpu)         \
-  KERNEL(kAttention, AttentionXpu)     \
-  KERNEL(kReorder, ReorderXpu)
+#define IPEX_XPU_KERNELS(KERNEL)           \
+  KERNEL(kConvolution, ConvolutionXpu)     \
+  KERNEL(kDeconvolution, DeconvolutionXpu) \
+  KERNEL(kLinear, LinearXpu)               \
+  KERNEL(kMatmul, MatmulXpu)               \
+  KERNEL(kPool, PoolXpu)                   \
+  KERNEL(kAdaptivePool, PoolXpu)           \
+  KERNEL(kReduce, ReduceXpu)               \
+  KERNEL(kPointwise, PointwiseXpu)         \
+  KERNEL(kLayerNorm, LayerNormXpu)         \
+  KERNEL(kGroupNorm, GroupNormXpu)         \
+  KERNEL(kSoftmax, SoftmaxXpu)             \
+  KERNEL(kAttention, AttentionXpu)         \
+  KERNEL(kSqueezeExcite, SqueezeExciteXpu) \
+  KERNEL(kConcat, ConcatXpu)               \
+  KERNEL(kEmbedding, EmbeddingXpu)         \
+  KERNEL(kEmbeddingBag, EmbeddingBagXpu)   \
+  KERNEL(kGather, GatherXpu)               \
+  KERNEL(kUpsample, UpsampleXpu)           \
+  KERNEL(kReorder, ReorderXpu)             \
+  KERNEL(kCast, CastXpu)
 
 // The plain version of each kind, in the order of OpKind: the last candidate, which takes anything. Each row declares
 // the function, which a …_ref.cpp defines.

@@ -29,14 +29,15 @@ namespace ipex_studio {
 namespace {
 
 void requireSupported(const OptimizeOptions& options) {
-  if (options.device != "cpu" && planDevice().isHost()) {
-    throw Error(ExitCode::kUnsupported,
-                fmt::format("The device '{}' is not open in this process; use --device cpu.", options.device));
-  }
   if (options.precision == Precision::kInt8 && options.quantization_recipe.empty()) {
     throw Error(ExitCode::kUsage, "INT8 needs a recipe: calibrate the model first (ipex-studio calibrate).");
   }
   IPEX_CHECK(!options.calibrate || options.precision == Precision::kFp32, "calibration runs in FP32");
+}
+
+// The device that the options ask for. The engine has opened its own.
+Device& deviceOf(const OptimizeOptions& options) {
+  return options.device == "cpu" || !planDevice().isHost() ? planDevice() : openDevice(options.device);
 }
 
 // A model with a node that cannot be run on its own still runs, and what needs no shapes is still rewritten.
@@ -176,6 +177,7 @@ FrozenModel freezeModel(const torch::jit::Module& module, const Inputs& example,
 OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options, Observer& observer,
                              const std::function<bool()>& cancelled) {
   requireSupported(options);
+  const PlanDeviceScope on_device(deviceOf(options));
   const torch::NoGradGuard no_grad;
   const std::int64_t begin = nowNs() - frozen.elapsed_ns;
   OptimizedModel result;

@@ -9,11 +9,14 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "core/record/device_copy_name.h"
 #include "core/record/records_json.h"
 #include "profiler/summary.h"
 
 namespace ipex_studio {
 namespace {
+
+constexpr char kReorderKind[] = "reorder";
 
 class DisjointSets {
  public:
@@ -55,6 +58,19 @@ struct DigestedRun {
   const ModelRecord* model = nullptr;
 };
 
+void addStep(const StepSummary& step, std::size_t run, RunSetRow* row) {
+  ++row->steps[run];
+  row->p50_ns[run] += step.p50_ns;
+  if (step.kernel == kDeviceCopyName) {
+    ++row->copies[run];
+    row->copy_ns[run] += step.p50_ns;
+    return;
+  }
+  std::string& kernels = row->kernels[run];
+  if ((", " + kernels + ",").find(", " + step.kernel + ",") != std::string::npos) return;
+  kernels += (kernels.empty() ? "" : ", ") + step.kernel;
+}
+
 // Joins steps of all runs that share an origin to one row; `offset[r]` is the number of steps in the runs before r.
 std::vector<RunSetRow> joinedRows(const std::vector<DigestedRun>& runs) {
   std::vector<std::size_t> offset{0};
@@ -77,17 +93,24 @@ std::vector<RunSetRow> joinedRows(const std::vector<DigestedRun>& runs) {
     for (std::size_t i = 0; i < runs[r].digest.steps.size(); ++i) {
       const StepSummary& step = runs[r].digest.steps[i];
       RunSetRow& row = rows[sets.find(offset[r] + i)];
-      if (row.steps.empty()) {
+      const bool fresh = row.steps.empty();
+      // Copies and changes of layout name a row only if nothing is computed there.
+      const bool only_moved = !fresh && named[sets.find(offset[r] + i)] == r && row.kind == kReorderKind;
+      if (fresh || (only_moved && step.kind != kReorderKind)) {
         row.name = step.name;
         row.kind = step.kind;
+      }
+      if (fresh) {
         named[sets.find(offset[r] + i)] = r;
         row.steps.assign(runs.size(), 0);
         row.p50_ns.assign(runs.size(), 0);
+        row.copy_ns.assign(runs.size(), 0);
+        row.copies.assign(runs.size(), 0);
+        row.kernels.assign(runs.size(), "");
       }
       if (named[sets.find(offset[r] + i)] == r)
         row.origins.insert(row.origins.end(), step.origins.begin(), step.origins.end());
-      ++row.steps[r];
-      row.p50_ns[r] += step.p50_ns;
+      addStep(step, r, &row);
     }
   }
   std::vector<RunSetRow> result;
@@ -158,8 +181,8 @@ RunComparison compareRuns(const JobRecord& job_a, std::size_t run_a, const JobRe
   comparison.b = std::move(set.runs[1]);
   comparison.ratio = set.ratio[1];
   for (RunSetRow& row : set.rows) {
-    comparison.rows.push_back(
-        {std::move(row.name), std::move(row.kind), row.steps[0], row.steps[1], row.p50_ns[0], row.p50_ns[1]});
+    comparison.rows.push_back({std::move(row.name), std::move(row.kind), row.steps[0], row.steps[1], row.p50_ns[0],
+                               row.p50_ns[1], std::move(row.kernels[0]), std::move(row.kernels[1])});
   }
   comparison.a_unattributed_ns = set.unattributed_ns[0];
   comparison.b_unattributed_ns = set.unattributed_ns[1];

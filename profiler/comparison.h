@@ -21,6 +21,8 @@ struct ComparedRow {
   std::int32_t steps_b = 0;  // count
   std::int64_t a_ns = 0;     // sum of medians
   std::int64_t b_ns = 0;
+  std::string a_kernels;  // with commas between
+  std::string b_kernels;
   std::int64_t delta_ns() const { return b_ns - a_ns; }
 };
 
@@ -39,9 +41,12 @@ struct RunComparison {
 struct RunSetRow {
   std::string name;  // of the last run that has it
   std::string kind;
-  std::vector<OriginId> origins;     // ids of that run's model; sorted
-  std::vector<std::int32_t> steps;   // count per run
-  std::vector<std::int64_t> p50_ns;  // sum of medians per run; 0: the run has no such step
+  std::vector<OriginId> origins;      // ids of that run's model; sorted
+  std::vector<std::int32_t> steps;    // count per run
+  std::vector<std::int64_t> p50_ns;   // sum of medians per run; 0: the run has no such step
+  std::vector<std::int64_t> copy_ns;  // the part of it that copies between devices take
+  std::vector<std::int64_t> copies;   // count of these per run
+  std::vector<std::string> kernels;   // per run, with commas between; copies are left out
 };
 
 struct RunSet {

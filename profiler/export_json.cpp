@@ -3,6 +3,7 @@
 
 #include "core/record/noise.h"
 #include "core/record/records_json.h"
+#include "profiler/device_comparison.h"
 #include "profiler/summary.h"
 #include "profiler/text.h"
 
@@ -103,6 +104,7 @@ json benchJson(const JobRecord& job) {
     result["speedup_p50"] = speedup.value;
     result["speedup_ci95"] = {speedup.low, speedup.high};
   }
+  for (const DeviceComparison& comparison : compareDevices(job)) result["devices"].push_back(toJson(comparison));
   if (!job.sensitivities.empty()) {
     result["sensitivities"] = json::array();
     for (const SensitivityRecord& record : job.sensitivities) result["sensitivities"].push_back(toJson(record));
@@ -134,6 +136,8 @@ json comparisonJson(const RunComparison& comparison) {
   for (const ComparedRow& row : comparison.rows) {
     rows.push_back({{"name", row.name},
                     {"kind", row.kind},
+                    {"kernels_a", row.a_kernels},
+                    {"kernels_b", row.b_kernels},
                     {"steps_a", row.steps_a},
                     {"steps_b", row.steps_b},
                     {"a_ms", ms(static_cast<double>(row.a_ns))},

@@ -6,10 +6,10 @@
 namespace ipex_studio {
 namespace {
 
-// The number of the job's optimized run in this precision; 0: none.
-std::int64_t optimizedRun(const JobSummary& job, const std::string& precision) {
+// The number of the job's optimized run in this precision on this device; 0: none.
+std::int64_t optimizedRun(const JobSummary& job, const std::string& precision, const std::string& device) {
   const auto found = std::find_if(job.runs.begin(), job.runs.end(), [&](const RunSummary& run) {
-    return run.variant == "optimized" && run.precision == precision;
+    return run.variant == "optimized" && run.precision == precision && run.device == device;
   });
   return found == job.runs.end() ? 0 : found->id;
 }
@@ -19,10 +19,12 @@ std::int64_t optimizedRun(const JobSummary& job, const std::string& precision) {
 std::vector<std::int64_t> newestRuns(const std::vector<JobSummary>& jobs, const JobSummary& shown,
                                      const std::vector<std::string>& precisions) {
   std::vector<std::int64_t> newest;
+  // The last run of a job is the one that was asked for, those before it were measured beside it.
+  const std::string device = shown.runs.empty() ? "cpu" : shown.runs.back().device;
   for (const std::string& precision : precisions) {
-    std::int64_t id = optimizedRun(shown, precision);
+    std::int64_t id = optimizedRun(shown, precision, device);
     for (auto other = jobs.begin(); other != jobs.end() && id == 0; ++other) {
-      if (other->sha256 == shown.sha256) id = optimizedRun(*other, precision);
+      if (other->sha256 == shown.sha256) id = optimizedRun(*other, precision, device);
     }
     newest.push_back(id);
   }

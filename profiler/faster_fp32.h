@@ -10,8 +10,8 @@
 
 namespace ipex_studio {
 
-// The newest optimized run of the model of `shown` in each of `precisions`, that job's own first; 0 where there is
-// none.
+// The newest optimized run of the model of `shown` in each of `precisions` on its device, that job's own first; 0 where
+// there is none.
 std::vector<std::int64_t> newestRuns(const std::vector<JobSummary>& jobs, const JobSummary& shown,
                                      const std::vector<std::string>& precisions);
 

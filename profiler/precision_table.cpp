@@ -1,4 +1,4 @@
-// Alignment and rows of the precision, trade-off and sensitivity tables.
+// Rows of the precision, trade-off and sensitivity tables.
 #include "profiler/precision_table.h"
 
 #include <fmt/format.h>
@@ -8,33 +8,12 @@
 #include <map>
 #include <vector>
 
+#include "profiler/aligned_rows.h"
 #include "profiler/summary.h"
 #include "profiler/text.h"
 
 namespace ipex_studio {
 namespace {
-
-using Rows = std::vector<std::vector<std::string>>;
-
-// Aligns the first column to the left, others to the right.
-std::string aligned(const Rows& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], displayWidth(row[c]));
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string padding(widths[c] - displayWidth(row[c]), ' ');
-      line += c == 0 ? row[c] + padding : "  " + padding + row[c];
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
-  }
-  return text;
-}
 
 std::string metricText(const MetricRecord& metric) {
   if (metric.name == "top-1" || metric.name == "top-5")
@@ -70,10 +49,10 @@ std::string sharesText(const RunRecord& run) {
 }  // namespace
 
 std::string precisionTable(const JobRecord& job) {
-  Rows rows{{"", "p50 ms", "speed-up", "on the data", "", "size MB", "peak MB", "steps/time"}};
+  TextRows rows{{"", "p50 ms", "speed-up", "on the data", "", "size MB", "peak MB", "steps/time"}};
   const RunRecord* baseline = findRun(job, "baseline");
   for (const RunRecord& run : job.runs) {
-    std::vector<std::string> row{printable(fmt::format("{} {}", run.variant, run.precision)),
+    std::vector<std::string> row{runName(run.variant, run.precision, run.device),
                                  msText(latencyStats(run.latency_ns).p50_ns)};
     const bool compared = baseline != nullptr && &run != baseline && !run.latency_ns.empty();
     const Interval ratio =
@@ -86,7 +65,7 @@ std::string precisionTable(const JobRecord& job) {
     row.push_back(sharesText(run));
     rows.push_back(std::move(row));
   }
-  return aligned(rows);
+  return alignedRows(rows);
 }
 
 std::string tradeoffTable(const JobRecord& job) {
@@ -94,7 +73,7 @@ std::string tradeoffTable(const JobRecord& job) {
   for (const TradeoffRecord& record : job.tradeoffs) sorted.push_back(&record);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto* a, const auto* b) { return a->elapsed_ns < b->elapsed_ns; });
-  Rows rows{{"assignment", "ms", "metric", "SQNR dB", "int8", "bf16", "fp32", "budget"}};
+  TextRows rows{{"assignment", "ms", "metric", "SQNR dB", "int8", "bf16", "fp32", "budget"}};
   for (const TradeoffRecord* record : sorted) {
     rows.push_back(
         {fmt::format("{}{} {}", record->chosen ? '>' : ' ', record->on_front ? '*' : ' ', printable(record->name)),
@@ -102,14 +81,14 @@ std::string tradeoffTable(const JobRecord& job) {
          fmt::format("{:.1f}", record->sqnr_db), std::to_string(record->int8_nodes), std::to_string(record->bf16_nodes),
          std::to_string(record->fp32_nodes), record->allowed ? "kept" : "broken"});
   }
-  return aligned(rows);
+  return alignedRows(rows);
 }
 
 std::string sensitivityTable(const JobRecord& job, std::size_t count) {
   std::vector<const SensitivityRecord*> sorted;
   for (const SensitivityRecord& record : job.sensitivities) sorted.push_back(&record);
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->sqnr_db < b->sqnr_db; });
-  Rows rows{{"operation", "SQNR dB alone", "fp32 ms", "int8 ms", "", ""}};
+  TextRows rows{{"operation", "SQNR dB alone", "fp32 ms", "int8 ms", "", ""}};
   for (const SensitivityRecord* record : sorted) {
     if (rows.size() > count) break;
     rows.push_back({printable(record->name), fmt::format("{:.1f}", record->sqnr_db),
@@ -117,7 +96,7 @@ std::string sensitivityTable(const JobRecord& job, std::size_t count) {
                     fmt::format("{:.3f}", static_cast<double>(record->low_ns) / 1e6), record->chosen,
                     printable(record->reason)});
   }
-  return aligned(rows);
+  return alignedRows(rows);
 }
 
 }  // namespace ipex_studio

@@ -106,7 +106,7 @@ std::string variants(const JobRecord& job, std::size_t width, const Pen& pen) {
     const RunDigest digest = digestOf(run);
     const bool compared = !run.accuracy.reference.empty();  // the others are compared with the baseline
     const bool ok = run.accuracy.pass;
-    rows.push_back({{printable(fmt::format("{} {}", run.variant, run.precision))},
+    rows.push_back({{runName(run.variant, run.precision, run.device)},
                     {msText(digest.latency.p50_ns)},
                     {msText(digest.latency.p99_ns)},
                     {digest.throughput_per_s > 0
@@ -206,7 +206,7 @@ std::string jobTable(const std::vector<JobSummary>& jobs, std::size_t width, boo
   for (const JobSummary& job : jobs) {
     for (const RunSummary& run : job.runs) {
       rows.push_back({{printable(fileName(job.model_path))},
-                      {printable(fmt::format("{} {}", run.variant, run.precision))},
+                      {runName(run.variant, run.precision, run.device)},
                       {std::to_string(run.id), Ink::kBold},
                       {std::to_string(job.id)},
                       {dateText(job.started_unix_ns)},
@@ -227,7 +227,7 @@ std::string comparisonTable(const RunComparison& comparison, std::size_t width, 
   for (const RunSummary* run : {&comparison.a, &comparison.b}) {
     runs.push_back({{std::to_string(run->id)},
                     {ellipsized(printable(fileName(run->model_path)), 24)},
-                    {printable(fmt::format("{} {}", run->variant, run->precision))},
+                    {runName(run->variant, run->precision, run->device)},
                     {std::to_string(run->threads)},
                     {msText(static_cast<double>(run->p50_ns))},
                     {std::to_string(run->samples)}});
@@ -245,22 +245,26 @@ std::string comparisonTable(const RunComparison& comparison, std::size_t width, 
   if (comparison.rows.empty()) return out;
 
   std::vector<std::vector<Cell>> rows = {
-      {head("largest changes"), head("a ms"), head("b ms"), head("b - a"), head("a / b")}};
+      {head("largest changes"), head("a"), head("b"), head("a ms"), head("b ms"), head("b - a"), head("a / b")}};
   for (std::size_t i = 0; i < std::min(comparison.rows.size(), kTopRows); ++i) {
     const ComparedRow& row = comparison.rows[i];
     const double quotient = row.b_ns > 0 ? static_cast<double>(row.a_ns) / static_cast<double>(row.b_ns) : NAN;
     rows.push_back({{printable(row.name)},
+                    {ellipsized(printable(row.a_kernels), 20), Ink::kDim},
+                    {ellipsized(printable(row.b_kernels), 20), Ink::kDim},
                     {msText(static_cast<double>(row.a_ns))},
                     {msText(static_cast<double>(row.b_ns))},
                     {msText(static_cast<double>(row.delta_ns())), row.delta_ns() < 0 ? Ink::kGood : Ink::kBad},
                     {ratioText(quotient)}});
   }
   rows.push_back({{"unattributed", Ink::kDim},
+                  {},
+                  {},
                   {msText(static_cast<double>(comparison.a_unattributed_ns))},
                   {msText(static_cast<double>(comparison.b_unattributed_ns))},
                   {msText(static_cast<double>(comparison.b_unattributed_ns - comparison.a_unattributed_ns))},
                   {"–"}});
-  return out + '\n' + table(rows, {{}, {}}, width, pen);
+  return out + '\n' + table(rows, {{1, 2}, {2, 1}}, width, pen);
 }
 
 }  // namespace ipex_studio

@@ -139,6 +139,11 @@ std::string fileName(std::string_view path) {
   return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
 }
 
+std::string runName(std::string_view variant, std::string_view precision, std::string_view device) {
+  const std::string where = device.empty() || device == "cpu" ? "" : " on " + std::string(device);
+  return printable(std::string(variant) + " " + std::string(precision) + where);
+}
+
 std::string accuracyText(double sqnr_db) {
   if (!std::isfinite(sqnr_db)) return "not finite";
   return sqnr_db >= kSqnrOfEqual ? "equal" : fmt::format("{:.1f} dB", sqnr_db);

@@ -27,6 +27,8 @@ std::string ratioText(double ratio);  // 1.918: "1.92×"
 std::string megabytes(std::int64_t bytes);
 std::string dateText(std::int64_t unix_ns);  // "2026-11-21 14:03 UTC"
 std::string fileName(std::string_view path);
+// "optimized bf16", and where it did not run on the processor "optimized bf16 on opencl:1"; printable.
+std::string runName(std::string_view variant, std::string_view precision, std::string_view device);
 std::string accuracyText(double sqnr_db);  // "117.9 dB", "equal", "not finite"
 
 }  // namespace ipex_studio

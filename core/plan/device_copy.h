@@ -4,10 +4,9 @@
 #include <memory>
 
 #include "core/op/kernel.h"
+#include "core/record/device_copy_name.h"
 
 namespace ipex_studio {
-
-inline constexpr const char kDeviceCopyName[] = "device_copy";  // StepRecord::kernel
 
 // Copies all bytes of the description, those between its elements included. The step must run in the queue of whichever
 // of the two devices is not the host.

@@ -87,10 +87,11 @@ AccuracyRecord compare(const at::Tensor& actual, const at::Tensor& reference) {
 class Comparison {
  public:
   Comparison(const torch::jit::Module& rewritten, const std::vector<std::vector<OriginId>>& origins,
-             std::map<OriginId, at::Tensor> expected)
+             std::map<OriginId, at::Tensor> expected, ComparedNodes compared)
       : rewritten_(copyModule(rewritten.clone(/*inplace=*/true))),
         graph_(*rewritten_.get_method("forward").graph()),
-        expected_(std::move(expected)) {
+        expected_(std::move(expected)),
+        all_(compared == ComparedNodes::kAll) {
     std::size_t place = 0;
     for (Node* node : graph_.nodes()) {
       if (node->kind() == c10::prim::Constant) continue;
@@ -120,7 +121,7 @@ class Comparison {
         giver_[found->second.back()] != node)
       return;
     const at::Tensor* expected = expectedOf(node->output());
-    if (expected == nullptr || !lowers(node)) return;
+    if (expected == nullptr || (!all_ && !lowers(node))) return;
     const auto real = realOf(node->output(), runner_->valueOf(node->output()));
     if (!real || !real->sizes().equals(expected->sizes())) return;
     const auto alone = computeAlone(node);
@@ -216,6 +217,7 @@ class Comparison {
   torch::jit::Module rewritten_;
   torch::jit::Graph& graph_;
   std::map<OriginId, at::Tensor> expected_;
+  bool all_;
   std::unordered_map<const Node*, std::vector<OriginId>> origins_;
   std::map<OriginId, const Node*> giver_;
   NodeRunner* runner_ = nullptr;
@@ -227,7 +229,7 @@ class Comparison {
 std::vector<AccuracyRecord> nodeAccuracy(const torch::jit::Module& frozen, const torch::jit::Module& rewritten,
                                          const std::vector<std::vector<OriginId>>& origins, const Inputs& inputs,
                                          const std::unordered_map<OriginId, at::Tensor>& divisors,
-                                         std::int64_t most_bytes) {
+                                         ComparedNodes compared, std::int64_t most_bytes) {
   const RunMode mode(frozen);
   torch::jit::Module reference = frozen;
   torch::jit::Graph& graph = *reference.get_method("forward").graph();
@@ -255,7 +257,7 @@ std::vector<AccuracyRecord> nodeAccuracy(const torch::jit::Module& frozen, const
   generator.seed(1);
   runner.run(copiedArguments(reference, reference, inputs));
   generator.seed(1);
-  return Comparison(rewritten, origins, std::move(expected)).run(inputs);
+  return Comparison(rewritten, origins, std::move(expected), compared).run(inputs);
 }
 
 }  // namespace ipex_studio

@@ -9,7 +9,10 @@
 
 namespace ipex_studio {
 
-// Makes two records for each operation of `rewritten` that reads or writes BF16, FP16 or integers, with its origins:
+// The operations that are compared: those that read or write BF16, FP16 or integers, or all with a result in FP32.
+enum class ComparedNodes { kLower, kAll };
+
+// Makes two records for each operation of `rewritten` that is compared, with its origins:
 //   reference "fp32, alone"  operands as in FP32, rounded to what the operation reads: its own error
 //   reference "fp32"         with all operations before it in lower precision too: the accumulated error
 // `frozen`: the same model as freezeForPasses gives it. `rewritten`, `origins`: OptimizedModel's. Both are run once,
@@ -19,6 +22,7 @@ namespace ipex_studio {
 std::vector<AccuracyRecord> nodeAccuracy(const torch::jit::Module& frozen, const torch::jit::Module& rewritten,
                                          const std::vector<std::vector<OriginId>>& origins, const Inputs& inputs,
                                          const std::unordered_map<OriginId, at::Tensor>& divisors = {},
+                                         ComparedNodes compared = ComparedNodes::kLower,
                                          std::int64_t most_bytes = std::int64_t{1} << 30);
 
 }  // namespace ipex_studio

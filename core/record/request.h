@@ -62,7 +62,9 @@ struct Request {
   std::vector<std::string> libraries;  // shared libraries that define operators of the model
   std::string reset_method;            // brings a model with state back to its beginning; empty: none
   OptimizeOptions optimize;
-  std::vector<Precision> also;  // measured beside optimize.precision, each in an engine of its own
+  // Measured beside optimize.device and optimize.precision: each device in each precision, in an engine of its own.
+  std::vector<Precision> also;
+  std::vector<std::string> also_devices;
   MeasureOptions measure;
   DataRequest data;
   std::string recipe;       // a file, "dynamic" or "weight-only"; empty: none, or found by calibrating

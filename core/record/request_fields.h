@@ -166,11 +166,14 @@ constexpr unsigned goalBit(TuneGoal goal) { return 1U << static_cast<unsigned>(g
 constexpr unsigned kForCalibrate = goalBit(TuneGoal::kCalibrate), kForQuantize = goalBit(TuneGoal::kQuantize),
                    kForSearch = goalBit(TuneGoal::kSearch), kForData = kForCalibrate | kForQuantize | kForSearch;
 
-// --precision as typed, "fp32,bf16,int8": the last is what is exported, the others are measured beside it.
-struct PrecisionList {
-  Precision* last;
-  std::vector<Precision>* others;
+// --precision and --device as typed, "fp32,bf16,int8": the last is what is exported, the others are measured beside it.
+template <class T>
+struct ListField {
+  T* last;
+  std::vector<T>* others;
 };
+using PrecisionList = ListField<Precision>;
+using DeviceChoices = ListField<std::string>;
 
 template <class V>
 void describe(V& v, Request& r) {
@@ -243,9 +246,11 @@ void describe(V& v, Request& r) {
     Flag(FlagSet::kCompare, "--seed", "", "Seed of the made-up inputs."));
 
   // Rewriting
-  v(JsonField("optimize.device"), optimize.device,
+  v(JsonField("optimize.device"), optimize.device);
+  v(StudioOnly(), DeviceChoices{&optimize.device, &r.also_devices},
     Flag(FlagSet::kRewrite, "--device", "DEVICE",
-         "Where to run: cpu, xpu[:N] for an Intel GPU, or opencl[:N]; `ipex-studio devices` lists them.")
+         "Where to run: cpu, xpu[:N] for an Intel GPU, or opencl[:N], which `ipex-studio devices` lists; run and bench "
+         "set several side by side, node by node: cpu,xpu.")
         .showingDefault());
   v(JsonField("optimize.precision"), optimize.precision);
   v(StudioOnly(), PrecisionList{&optimize.precision, &r.also},

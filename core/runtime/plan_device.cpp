@@ -1,6 +1,13 @@
 #include "core/runtime/plan_device.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "core/base/error.h"
 
 namespace ipex_studio {
 namespace {
@@ -10,10 +17,37 @@ std::atomic<Device*>& chosenDevice() {
   return device;
 }
 
+Device*& threadDevice() {
+  thread_local Device* device = nullptr;
+  return device;
+}
+
+std::atomic<DeviceOpener>& deviceOpener() {
+  static std::atomic<DeviceOpener> opener{nullptr};
+  return opener;
+}
+
 }  // namespace
 
-Device& planDevice() { return *chosenDevice(); }
+Device& planDevice() { return threadDevice() != nullptr ? *threadDevice() : *chosenDevice(); }
 
 void setPlanDevice(Device& device) { chosenDevice() = &device; }
+
+PlanDeviceScope::PlanDeviceScope(Device& device) : before_(std::exchange(threadDevice(), &device)) {}
+
+PlanDeviceScope::~PlanDeviceScope() { threadDevice() = before_; }
+
+Device& openDevice(const std::string& asked) {
+  static std::mutex mutex;
+  static std::map<std::string, Device*> opened;
+  const std::lock_guard<std::mutex> lock(mutex);
+  Device*& device = opened[asked];
+  if (device == nullptr && deviceOpener() == nullptr)
+    throw Error(ExitCode::kUnsupported, fmt::format("No device '{}' can be opened here; use \"cpu\".", asked));
+  if (device == nullptr) device = &deviceOpener()(asked);
+  return *device;
+}
+
+void setDeviceOpener(DeviceOpener opener) { deviceOpener() = opener; }
 
 }  // namespace ipex_studio

@@ -2,9 +2,8 @@
 // begin on whole blocks.
 //
 // Declines: dtype.
-#include <algorithm>
-
 #include "core/op/kernel.h"
+#include "kernels/common/concat_layout.h"
 #include "kernels/common/parallel.h"
 #include "kernels/copy/strided_copy.h"
 
@@ -31,34 +30,6 @@ class ConcatOp final : public PreparedOp {
   }
 };
 
-// True if `layout`'s kind can hold all pieces along `axis`: every source must fill whole blocks.
-bool holdsPieces(const std::vector<TensorDesc>& src, const TensorDesc& layout, int axis) {
-  if (layout.block == 0 || axis != 1) return true;
-  return std::all_of(src.begin(), src.end(), [&](const TensorDesc& x) { return x.dims[1] % layout.block == 0; });
-}
-
-// The dense layout that most bytes already have; of equal ones the first.
-TensorDesc chooseLayout(const std::vector<TensorDesc>& src, int axis) {
-  std::vector<TensorDesc> kinds;
-  for (const TensorDesc& x : src) {
-    const bool known = std::any_of(kinds.begin(), kinds.end(), [&](const TensorDesc& kind) {
-      return x.sameLayout(laidOutLike(kind, x.dtype, x.dims));
-    });
-    if (!known && isDenseLayout(x) && holdsPieces(src, x, axis)) kinds.push_back(x);
-  }
-  TensorDesc best = contiguousDesc(src[0].dtype, src[0].dims);
-  std::size_t best_bytes = 0;
-  for (const TensorDesc& candidate : kinds) {
-    std::size_t bytes = 0;
-    for (const TensorDesc& x : src) bytes += x.sameLayout(laidOutLike(candidate, x.dtype, x.dims)) ? x.bytes() : 0;
-    if (bytes > best_bytes) {
-      best = candidate;
-      best_bytes = bytes;
-    }
-  }
-  return best;
-}
-
 class ConcatCopy final : public Kernel {
  public:
   const char* name() const override { return "concat_copy"; }
@@ -70,7 +41,7 @@ class ConcatCopy final : public Kernel {
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     const int rank = args.dst[0].dims.rank;
     const int axis = wrappedAxis(args.spec.intOr("axis", 0), rank);
-    const TensorDesc like = chooseLayout(args.src, axis);
+    const TensorDesc like = concatLayout(args.src, axis);
     const TensorDesc dst = laidOutLike(like, args.dst[0].dtype, args.dst[0].dims);
     auto op = std::make_unique<ConcatOp>();
     op->dst = {dst};

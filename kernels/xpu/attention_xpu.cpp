@@ -31,10 +31,10 @@ class AttentionDeviceOp final : public DeviceOp {
   }
 
  protected:
-  void setArguments(OpenClKernel& kernel, const void* const* src, void* const* dst) const override {
-    for (int s = 0; s < 3; ++s) kernel.pointer(src[s]);
-    kernel.pointer(attention_.has_mask != 0 ? src[3] : dst[0]);
-    kernel.pointer(dst[0]);
+  void setArguments(OpenClKernel& kernel, const Launch& launch) const override {
+    for (int s = 0; s < 3; ++s) kernel.pointer(launch.src[s]);
+    kernel.pointer(attention_.has_mask != 0 ? launch.src[3] : launch.dst[0]);
+    kernel.pointer(launch.dst[0]);
     kernel.value(attention_);
   }
 

@@ -103,7 +103,7 @@ class ConvolutionXpu final : public Kernel {
     }
     const TensorDesc dst = channelsLastDesc(DType::kF32, args.dst[0].dims);
     ChainJob chain_job;
-    if (!describeChain(args, dst, &chain_job, reason)) return nullptr;
+    if (!describeImageChain(args, dst, &chain_job, reason)) return nullptr;
     const ConvolutionJob job = describeJob(args, args.src[kSrc]);
     const std::int64_t places = std::int64_t{job.kernel[0]} * job.kernel[1];
     const std::int64_t floats = (job.isDepthwise() ? 1 : job.groups) * places * job.inputs * job.padded;
@@ -122,21 +122,6 @@ class ConvolutionXpu final : public Kernel {
   }
 
  private:
-  static bool describeChain(const PrepareArgs& args, const TensorDesc& dst, ChainJob* job, std::string* reason) {
-    ChainBuilder chain(dst);
-    if (!args.src[kBias].absent()) {
-      TensorDesc bias = args.src[kBias];
-      const TensorDesc per_channel = contiguousDesc(DType::kF32, Dims{bias.dims[0], 1, 1});
-      const std::int64_t step = bias.strides[0];
-      bias.dims = per_channel.dims;
-      bias.strides = per_channel.strides;
-      bias.strides[0] = step;
-      chain.apply(binaryPostOp(PostOpKind::kAdd, 0), chain.walk(kBias, bias));
-    }
-    chain.applyPostOps(args, kFirstPostOperand);
-    return chain.finish(job, reason);
-  }
-
   // Behind the weights come zeros, as many as a row of inputs has.
   static WeightCache::Packed weightsOnDevice(const PrepareArgs& args, const ConvolutionJob& job, std::int64_t floats) {
     const std::size_t bytes = static_cast<std::size_t>(floats + job.inputs) * sizeof(float);

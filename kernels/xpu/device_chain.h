@@ -1,4 +1,4 @@
-// The walk over a result and the operands of its post-operations, as the programs of kernels/xpu/chain.cl take it.
+// The walk over a result and the operands of its post-operations, as kernels/xpu/programs/chain.cl takes it.
 #pragma once
 
 #include <cstdint>

@@ -20,31 +20,45 @@ DeviceOp::DeviceOp(OpenClDevice& device, const char* program, const char* functi
 }
 
 void DeviceOp::setItems(std::int64_t x, std::int64_t y, std::int64_t z) {
+  launches_.clear();
+  addItems(x, y, z);
+}
+
+void DeviceOp::addItems(std::int64_t x, std::int64_t y, std::int64_t z) {
   const std::int64_t items[] = {x, y, z};
+  WorkSize groups{};
   for (std::size_t axis = 0; axis < 3; ++axis)
-    groups_[axis] = (static_cast<std::size_t>(items[axis]) + group_size_[axis] - 1) / group_size_[axis];
+    groups[axis] = (static_cast<std::size_t>(items[axis]) + group_size_[axis] - 1) / group_size_[axis];
+  launches_.push_back(groups);
 }
 
 std::unique_ptr<ExecState> DeviceOp::newState() const {
   return std::make_unique<DeviceState>(device_, program_, function_);
 }
 
-void DeviceOp::execute(ExecState* state, const void* const* src, void* const* dst, void*) const {
+void DeviceOp::execute(ExecState* state, const void* const* src, void* const* dst, void* scratch) const {
   OpenClKernel& kernel = static_cast<DeviceState*>(state)->kernel;
-  kernel.begin();
-  setArguments(kernel, src, dst);
-  const cl_int code = kernel.submit(static_cast<OpenClQueue&>(*state->queue), groups_, group_size_);
-  if (code != CL_SUCCESS) state->fail(openClErrorText(code));
+  auto& queue = static_cast<OpenClQueue&>(*state->queue);
+  for (std::size_t launch = 0; launch < launches_.size(); ++launch) {
+    kernel.begin();
+    setArguments(kernel, {launch, src, dst, scratch, queue});
+    const cl_int code = kernel.submit(queue, launches_[launch], group_size_);
+    if (code != CL_SUCCESS) state->fail(openClErrorText(code));
+  }
 }
 
-void ChainOp::setArguments(OpenClKernel& kernel, const void* const* src, void* const* dst) const {
-  setOwn(kernel, src);
+void setChain(OpenClKernel& kernel, const ChainJob& job, const void* const* src, void* dst) {
   kernel.value(job.chain);
-  kernel.pointer(dst[0]);
+  kernel.pointer(dst);
   for (std::size_t tensor = 0; tensor + 1 < DeviceChain::kMaxTensors; ++tensor) {
     const bool used = tensor < job.sources.size();
-    kernel.pointer(used ? src[job.sources[tensor]] : dst[0]);
+    kernel.pointer(used ? src[job.sources[tensor]] : dst);
   }
+}
+
+void ChainOp::setArguments(OpenClKernel& kernel, const Launch& launch) const {
+  setOwn(kernel, launch.src);
+  setChain(kernel, job, launch.src, launch.dst[0]);
 }
 
 }  // namespace ipex_studio

@@ -1,4 +1,4 @@
-// A prepared operation that puts one function of a program into the queue.
+// A prepared operation that puts one function of a program into the queue, once or several times.
 #pragma once
 
 #include <memory>
@@ -14,24 +14,39 @@ namespace ipex_studio {
 
 inline OpenClDevice& openClDevice(const PrepareArgs& args) { return static_cast<OpenClDevice&>(*args.target.device); }
 
+// One of an operation's launches in a run.
+struct Launch {
+  std::size_t index;  // in the order in which setItems() and addItems() were called
+  const void* const* src;
+  void* const* dst;
+  void* scratch;
+  OpenClQueue& queue;
+};
+
 class DeviceOp : public PreparedOp {
  public:
   std::unique_ptr<ExecState> newState() const final;
   void execute(ExecState* state, const void* const* src, void* const* dst, void* scratch) const final;
-  // Sets how many work items there are at least.
+  // Sets how many work items there are at least, in one launch.
   void setItems(std::int64_t x, std::int64_t y = 1, std::int64_t z = 1);
+  // Adds a launch of so many.
+  void addItems(std::int64_t x, std::int64_t y = 1, std::int64_t z = 1);
 
  protected:
   // Throws as OpenClDevice::program(), which is asked now so that the first run compiles nothing.
   DeviceOp(OpenClDevice& device, const char* program, const char* function, const WorkSize& group_size);
-  virtual void setArguments(OpenClKernel& kernel, const void* const* src, void* const* dst) const = 0;
+  virtual void setArguments(OpenClKernel& kernel, const Launch& launch) const = 0;
 
  private:
   OpenClDevice& device_;
   const DeviceProgram& program_;
   const char* function_;
-  WorkSize groups_{1, 1, 1}, group_size_;
+  WorkSize group_size_;
+  std::vector<WorkSize> launches_;
 };
+
+// Adds the arguments CHAIN_ARGUMENTS.
+void setChain(OpenClKernel& kernel, const ChainJob& job, const void* const* src, void* dst);
 
 // One that ends in a chain: the arguments are those that setOwn() adds, the chain, the result, and the chain's other
 // tensors.
@@ -44,7 +59,7 @@ class ChainOp : public DeviceOp {
   virtual void setOwn(OpenClKernel& kernel, const void* const* src) const = 0;
 
  private:
-  void setArguments(OpenClKernel& kernel, const void* const* src, void* const* dst) const final;
+  void setArguments(OpenClKernel& kernel, const Launch& launch) const final;
 };
 
 }  // namespace ipex_studio

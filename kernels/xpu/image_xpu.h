@@ -5,6 +5,8 @@
 
 #include "core/op/tensor_view.h"
 #include "kernels/common/convolution_geometry.h"
+#include "kernels/common/layer_operands.h"
+#include "kernels/xpu/device_chain.h"
 
 namespace ipex_studio {
 
@@ -30,6 +32,22 @@ void describeImage(const TensorDesc& x, const Dims& y, Job* job) {
   job->x_image = narrowed(x.strides[0]);
   job->x_row = narrowed(x.strides[2]);
   job->x_pixel = narrowed(x.strides[3]);
+}
+
+// Bias, one for each channel, and the post-operations of a layer with weights.
+inline bool describeImageChain(const PrepareArgs& args, const TensorDesc& dst, ChainJob* job, std::string* reason) {
+  ChainBuilder chain(dst);
+  if (!args.src[kBias].absent()) {
+    TensorDesc bias = args.src[kBias];
+    const TensorDesc per_channel = contiguousDesc(DType::kF32, Dims{bias.dims[0], 1, 1});
+    const std::int64_t step = bias.strides[0];
+    bias.dims = per_channel.dims;
+    bias.strides = per_channel.strides;
+    bias.strides[0] = step;
+    chain.apply(binaryPostOp(PostOpKind::kAdd, 0), chain.walk(kBias, bias));
+  }
+  chain.applyPostOps(args, kFirstPostOperand);
+  return chain.finish(job, reason);
 }
 
 // Sets how a window moves over the image.

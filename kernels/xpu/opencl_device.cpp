@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "kernels/common/index_rows.h"
 
 namespace ipex_studio {
 namespace {
@@ -157,6 +158,12 @@ std::string OpenClDevice::binaryOf(cl_program program) const {
   return api_.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) == CL_SUCCESS ? binary : "";
 }
 
+OpenClQueue::OpenClQueue(OpenClDevice& device, cl_command_queue queue)
+    : device_(device), queue_(queue), mark_(sizeof(cl_int), device) {
+  const cl_int none = 0;
+  copy(mark_.data(), &none, sizeof none);
+}
+
 OpenClQueue::~OpenClQueue() {
   device_.api().clFinish(queue_);
   device_.api().clReleaseCommandQueue(queue_);
@@ -171,6 +178,20 @@ void OpenClQueue::copy(void* to, const void* from, std::size_t bytes) {
 void OpenClQueue::finish() {
   const cl_int code = device_.api().clFinish(queue_);
   if (code != CL_SUCCESS) failed(device_.properties().name, "finish its work", code);
+  if (!is_marked_) return;
+  is_marked_ = false;
+  cl_int mark = 0;
+  copy(&mark, mark_.data(), sizeof mark);
+  if (mark == 0) return;
+  const cl_int none = 0;
+  copy(mark_.data(), &none, sizeof none);
+  throw Error(ExitCode::kFailure,
+              fmt::format("The model cannot run on these inputs: {}; give it other inputs.", kIndexOutOfRange));
+}
+
+void* OpenClQueue::mark() {
+  is_marked_ = true;
+  return mark_.data();
 }
 
 }  // namespace ipex_studio

@@ -66,16 +66,21 @@ class OpenClDevice final : public Device {
 // The queue of one instance. Work for it is submitted by OpenClKernel.
 class OpenClQueue final : public DeviceQueue {
  public:
-  OpenClQueue(const OpenClDevice& device, cl_command_queue queue) : device_(device), queue_(queue) {}
+  OpenClQueue(OpenClDevice& device, cl_command_queue queue);
   ~OpenClQueue() override;  // waits, since memory that the work uses may be freed next
 
   void copy(void* to, const void* from, std::size_t bytes) override;
+  // Also throws where work set its mark.
   void finish() override;
   cl_command_queue get() const { return queue_; }
+  // A number on the device, 0, which work that is submitted next sets to 1 where an index is out of range.
+  void* mark();
 
  private:
-  const OpenClDevice& device_;
+  OpenClDevice& device_;
   cl_command_queue queue_;
+  Buffer mark_;
+  bool is_marked_ = false;  // true: work since the last finish() may set the mark
 };
 
 }  // namespace ipex_studio

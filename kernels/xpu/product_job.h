@@ -1,4 +1,4 @@
-// A product of matrices as kernels/xpu/product.cl takes it.
+// A product of matrices as kernels/xpu/programs/product.cl takes it.
 #pragma once
 
 #include <cstdint>

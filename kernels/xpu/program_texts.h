@@ -8,7 +8,7 @@
 
 namespace ipex_studio {
 
-// The program of kernels/xpu/NAME.cl.
+// The program of kernels/xpu/programs/NAME.cl.
 const DeviceProgram& deviceProgram(const std::string& name);
 const std::vector<DeviceProgram>& devicePrograms();
 

@@ -1,6 +1,6 @@
 // Softmax and layer normalization on an OpenCL device (rows.cl): a work item a row.
 //
-// Declines: dtype, empty, mask, operands (a residual, a second result), layout, post-ops.
+// Declines: dtype, empty, layout, post-ops.
 #include "kernels/common/loop_nest.h"
 #include "kernels/xpu/device_op.h"
 #include "kernels/xpu/image_xpu.h"
@@ -10,8 +10,9 @@ namespace {
 
 struct RowsJob {
   static constexpr int kMaxLoops = 6;
-  std::int32_t rows = 0, size = 0, loops = 0, x_step = 1, y_step = 1;
-  std::int32_t row_size[kMaxLoops] = {}, x_stride[kMaxLoops] = {}, y_stride[kMaxLoops] = {};
+  std::int32_t rows = 0, size = 0, loops = 0;
+  std::int32_t step[3] = {1, 1, 0};  // this and `stride`: of y, x and a mask
+  std::int32_t row_size[kMaxLoops] = {}, stride[3][kMaxLoops] = {};
 };
 
 constexpr WorkSize kRowGroup{16, 1, 1};
@@ -21,15 +22,17 @@ class SoftmaxDeviceOp final : public DeviceOp {
   explicit SoftmaxDeviceOp(OpenClDevice& device) : DeviceOp(device, "rows", "softmax", kRowGroup) {}
   RowsJob rows;
   float scale = 1;
-  cl_int is_log = 0;
+  cl_int is_log = 0, has_mask = 0;
 
  protected:
-  void setArguments(OpenClKernel& kernel, const void* const* from, void* const* to) const override {
-    kernel.pointer(from[0]);
-    kernel.pointer(to[0]);
+  void setArguments(OpenClKernel& kernel, const Launch& launch) const override {
+    kernel.pointer(launch.src[0]);
+    kernel.pointer(launch.src[has_mask != 0 ? 1 : 0]);
+    kernel.pointer(launch.dst[0]);
     kernel.value(rows);
     kernel.value(scale);
     kernel.value(is_log);
+    kernel.value(has_mask);
   }
 };
 
@@ -37,16 +40,21 @@ class LayerNormDeviceOp final : public DeviceOp {
  public:
   explicit LayerNormDeviceOp(OpenClDevice& device) : DeviceOp(device, "rows", "layerNorm", kRowGroup) {}
   RowsJob rows;
-  cl_int has_gamma = 0, has_beta = 0, mode = 0;
+  cl_int has_residual = 0, has_gamma = 0, has_beta = 0, mode = 0;
   float eps = 0;
 
  protected:
-  void setArguments(OpenClKernel& kernel, const void* const* from, void* const* to) const override {
-    kernel.pointer(from[0]);
-    kernel.pointer(to[0]);
+  void setArguments(OpenClKernel& kernel, const Launch& launch) const override {
+    const cl_int has_total = dst.size() > 1 ? 1 : 0;
+    kernel.pointer(launch.src[0]);
+    kernel.pointer(launch.src[has_residual != 0 ? 3 : 0]);
+    kernel.pointer(launch.dst[0]);
+    kernel.pointer(launch.dst[has_total != 0 ? 1 : 0]);
     kernel.value(rows);
-    kernel.pointer(has_gamma != 0 ? from[1] : to[0]);
-    kernel.pointer(has_beta != 0 ? from[2] : to[0]);
+    kernel.pointer(launch.src[has_gamma != 0 ? 1 : 0]);
+    kernel.pointer(launch.src[has_beta != 0 ? 2 : 0]);
+    kernel.value(has_residual);
+    kernel.value(has_total);
     kernel.value(has_gamma);
     kernel.value(has_beta);
     kernel.value(mode);
@@ -54,25 +62,32 @@ class LayerNormDeviceOp final : public DeviceOp {
   }
 };
 
-// Walks the rows of x and y, whose axis `axis` holds the elements of one.
-bool walkRows(TensorDesc x, TensorDesc y, int axis, RowsJob* job) {
+// Walks the rows of y, x and a mask, which may be absent; axis `axis` of y holds the elements of one.
+bool walkRows(const TensorDesc& y, const TensorDesc& x, const TensorDesc& mask, int axis, RowsJob* job) {
+  std::vector<TensorDesc> tensors{y, x};
+  if (!mask.absent()) tensors.push_back(mask);
   job->size = narrowed(y.dims[axis]);
-  job->x_step = narrowed(x.strides[axis]);
-  job->y_step = narrowed(y.strides[axis]);
-  x.dims[axis] = y.dims[axis] = 1;
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    // A mask may have fewer axes, which are the last ones, or one element for all.
+    const int own_axis = axis - (y.dims.rank - tensors[t].dims.rank);
+    if (!fitsDevice(tensors[t])) return false;
+    if (own_axis < 0) continue;
+    job->step[t] = tensors[t].dims[own_axis] == 1 ? 0 : narrowed(tensors[t].strides[own_axis]);
+    tensors[t].dims[own_axis] = 1;
+  }
   LoopNest nest;
-  if (!fitsDevice(x) || !fitsDevice(y) || !makeLoopNest({y, x}, &nest) || nest.loops() > RowsJob::kMaxLoops)
-    return false;
+  if (!makeLoopNest(tensors, &nest) || nest.loops() > RowsJob::kMaxLoops) return false;
   job->rows = narrowed(nest.count());
   job->loops = nest.loops();
   for (int loop = 0; loop < nest.loops(); ++loop) {
     const auto l = static_cast<std::size_t>(loop);
     job->row_size[loop] = narrowed(nest.size[l]);
-    job->y_stride[loop] = narrowed(nest.stride[0][l]);
-    job->x_stride[loop] = narrowed(nest.stride[1][l]);
+    for (std::size_t t = 0; t < tensors.size(); ++t) job->stride[t][loop] = narrowed(nest.stride[t][l]);
   }
   return true;
 }
+
+bool has(const PrepareArgs& args, std::size_t source) { return source < args.src.size() && !args.src[source].absent(); }
 
 class SoftmaxXpu final : public Kernel {
  public:
@@ -82,19 +97,22 @@ class SoftmaxXpu final : public Kernel {
     if (!allF32(args)) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     if (args.src[0].dims.count() == 0 || args.src[0].dims.rank == 0) return Verdict::no("empty");
-    return args.src.size() > 1 && !args.src[1].absent() ? Verdict::no("mask") : Verdict::yes();
+    return Verdict::yes();
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     auto op = std::make_unique<SoftmaxDeviceOp>(openClDevice(args));
     op->src = args.src;
-    if (op->src[0].block > 0) op->src[0] = contiguousDesc(DType::kF32, op->src[0].dims);
+    for (TensorDesc& src : op->src) {
+      if (src.block > 0) src = contiguousDesc(DType::kF32, src.dims);
+    }
     op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
     op->packed.assign(args.src.size(), false);
     op->scale = static_cast<float>(args.spec.floatOr("scale", 1));
     op->is_log = args.spec.intOr("log", 0) != 0 ? 1 : 0;
     const int axis = wrappedAxis(args.spec.intOr("axis", -1), op->src[0].dims.rank);
-    if (!walkRows(op->src[0], op->dst[0], axis, &op->rows)) {
+    op->has_mask = has(args, 1) ? 1 : 0;
+    if (!walkRows(op->dst[0], op->src[0], op->has_mask != 0 ? op->src[1] : TensorDesc(), axis, &op->rows)) {
       *reason = "layout";
       return nullptr;
     }
@@ -110,9 +128,7 @@ class LayerNormXpu final : public Kernel {
   Verdict supports(const PrepareArgs& args) const override {
     if (!allF32(args)) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
-    if (args.src[0].dims.count() == 0) return Verdict::no("empty");
-    const bool plain = args.dst.size() == 1 && (args.src.size() < 4 || args.src[3].absent());
-    return plain ? Verdict::yes() : Verdict::no("operands");
+    return args.src[0].dims.count() == 0 ? Verdict::no("empty") : Verdict::yes();
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
@@ -121,10 +137,11 @@ class LayerNormXpu final : public Kernel {
     for (TensorDesc& src : op->src) {
       if (!src.absent()) src = contiguousDesc(DType::kF32, src.dims);
     }
-    op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
+    for (const TensorDesc& dst : args.dst) op->dst.push_back(contiguousDesc(DType::kF32, dst.dims));
     op->packed.assign(args.src.size(), false);
-    op->has_gamma = args.src.size() > 1 && !args.src[1].absent() ? 1 : 0;
-    op->has_beta = args.src.size() > 2 && !args.src[2].absent() ? 1 : 0;
+    op->has_gamma = has(args, 1) ? 1 : 0;
+    op->has_beta = has(args, 2) ? 1 : 0;
+    op->has_residual = has(args, 3) ? 1 : 0;
     op->mode = args.spec.intOr("l2", 0) != 0 ? 2 : args.spec.intOr("rms", 0) != 0 ? 1 : 0;
     op->eps = static_cast<float>(args.spec.floatOr("eps", 1e-5));
     const Dims& dims = args.dst[0].dims;
@@ -132,7 +149,7 @@ class LayerNormXpu final : public Kernel {
     for (int axis = dims.rank - static_cast<int>(args.spec.intOr("axes", 1)); axis < dims.rank; ++axis)
       size *= dims[axis];
     const TensorDesc matrix = contiguousDesc(DType::kF32, Dims{dims.count() / size, size});
-    if (!walkRows(matrix, matrix, 1, &op->rows)) {
+    if (!walkRows(matrix, matrix, TensorDesc(), 1, &op->rows)) {
       *reason = "layout";
       return nullptr;
     }

@@ -7,6 +7,7 @@
 
 #include "core/plan/prepared_weights.h"
 #include "core/record/records_json.h"
+#include "profiler/device_comparison.h"
 #include "profiler/export_json.h"
 #include "profiler/faster_fp32.h"
 #include "profiler/precision_table.h"
@@ -44,7 +45,9 @@ void print(const CommandLine& line, const JobRecord& job) {
   const TerminalStyle style = stdoutStyle();
   if (line.json) return printText(dumpJson(benchJson(job)) + "\n");
   const bool side_by_side = job.runs.size() > 2 || !line.data.path.empty();
-  printText(runTable(job, style.columns, style.color) + (side_by_side ? "\n" + precisionTable(job) : ""));
+  const std::string devices = deviceTable(job);
+  printText(runTable(job, style.columns, style.color) + (side_by_side ? "\n" + precisionTable(job) : "") +
+            (devices.empty() ? "" : "\n" + devices));
 }
 
 // Says if the model was faster in FP32, in this job or an earlier one, than in the precision that was asked for.

@@ -183,13 +183,15 @@ std::int64_t compiledBytes(const OptimizedModel& optimized) {
   return buffer.bytes();
 }
 
-// Errors of a lower precision, one record per operation; empty if the graph cannot be run node by node.
+// Errors of each operation, below FP32 of those in the lower precision; empty if the graph cannot be run node by node.
 std::vector<AccuracyRecord> compareNodes(const EngineJob& job, const JobInputs& inputs,
                                          const OptimizedModel& optimized) {
   const torch::jit::Module frozen =
       freezeForPasses(Model::load(kEngineModelPath, job.method).module(), job.optimize.preserved_methods);
   try {
-    return nodeAccuracy(frozen, optimized.rewritten, optimized.rewritten_origins, inputs.example(), optimized.divisors);
+    const bool low = job.optimize.precision != Precision::kFp32;
+    return nodeAccuracy(frozen, optimized.rewritten, optimized.rewritten_origins, inputs.example(), optimized.divisors,
+                        low ? ComparedNodes::kLower : ComparedNodes::kAll);
   } catch (const Error&) {
     return {};
   } catch (const std::exception&) {
@@ -287,7 +289,8 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
       profileSteps(optimized.module, inputs.example(), request.profile_iterations, optimized.origins, run);
       state.restore();
     }
-    if (request.profile_iterations > 0 && job.optimize.precision != Precision::kFp32) {
+    const bool compares = request.compare_nodes || job.optimize.precision != Precision::kFp32;
+    if (request.profile_iterations > 0 && compares) {
       channel.progress("compare operations with FP32", 0.2);
       run.node_accuracy = compareNodes(job, inputs, optimized);
     }

@@ -23,13 +23,22 @@ std::string checkPrecisions(const std::string& text) {
   return any ? "" : "use fp32, bf16, fp16, int8, or several with commas between";
 }
 
-void setPrecisions(const PrecisionList& list, const std::string& text) {
+template <class T, class Read>
+void setList(const ListField<T>& list, const std::string& text, const Read& read) {
   std::istringstream names(text);
   list.others->clear();
-  for (std::string name; std::getline(names, name, ',');)
-    list.others->push_back(precisionFromName(name).value_or(Precision::kFp32));
+  for (std::string name; std::getline(names, name, ',');) list.others->push_back(read(name));
   *list.last = list.others->back();
   list.others->pop_back();
+}
+
+void setPrecisions(const PrecisionList& list, const std::string& text) {
+  setList(list, text, [](const std::string& name) { return precisionFromName(name).value_or(Precision::kFp32); });
+}
+
+// checkRequest() says which devices are unknown, since workers and scripts name them too.
+void setDevices(const DeviceChoices& list, const std::string& text) {
+  setList(list, text.empty() ? "," : text, [](const std::string& name) { return name; });
 }
 
 // Group of --help for a set of flags; empty for sets that --help lists under "Options".
@@ -96,6 +105,12 @@ class FlagAdder {
     if (!flag.turns_off) return app_.add_flag(flag.name, member, flag.help);
     return app_.add_flag_callback(
         flag.name, [&member] { member = false; }, flag.help);
+  }
+
+  CLI::Option* bind(DeviceChoices& list, const Flag& flag) {
+    CLI::Option* option = app_.add_option_function<std::string>(
+        flag.name, [list](const std::string& text) { setDevices(list, text); }, flag.help);
+    return option->default_str(*list.last);
   }
 
   CLI::Option* bind(PrecisionList& list, const Flag& flag) {

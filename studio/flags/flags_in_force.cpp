@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <any>
 #include <type_traits>
 
 #include "core/record/option_names.h"
@@ -62,6 +63,34 @@ std::string wordsOf(const Flag& flag, const std::vector<T>& values) {
   return words;
 }
 
+template <class T>
+std::string wordsOf(const Flag& flag, const ListField<T>& list) {
+  std::string words = fmt::format("{} ", flag.name);
+  for (const T& value : *list.others) words += valueText(value) + ',';
+  return words + valueText(*list.last);
+}
+
+template <class T>
+bool differ(const T& a, const T& b) {
+  return a != b;
+}
+
+template <class T>
+bool differ(const ListField<T>& a, const ListField<T>& b) {
+  return *a.last != *b.last || *a.others != *b.others;
+}
+
+template <class T>
+void assign(T& to, const T& from) {
+  to = from;
+}
+
+template <class T>
+void assign(ListField<T>& to, const ListField<T>& from) {
+  *to.last = *from.last;
+  *to.others = *from.others;
+}
+
 // Calls use(flag, member) for the fields that have a flag and no control of their own.
 template <class Use>
 class FlagVisitor {
@@ -71,9 +100,7 @@ class FlagVisitor {
   void operator()(const Place&, T&& member, const Parts&... parts) {
     const Flag* flag = nullptr;
     (take(parts, &flag), ...);
-    if constexpr (!std::is_same_v<std::decay_t<T>, PrecisionList>) {
-      if (flag != nullptr && !hasOwnControl(flag->name)) use_(*flag, member);
-    }
+    if (flag != nullptr && !hasOwnControl(flag->name)) use_(*flag, member);
   }
 
  private:
@@ -94,11 +121,11 @@ void visitFlags(Request* request, const Use& use) {
 template <class Use>
 void forEachFlag(Request* request, const Use& use) {
   Request plain = defaults();
-  std::vector<const void*> members;  // of `plain`, in the order of the table
-  visitFlags(&plain, [&](const Flag&, const auto& member) { members.push_back(&member); });
+  std::vector<std::any> members;  // of `plain`, in the order of the table
+  visitFlags(&plain, [&](const Flag&, const auto& member) { members.emplace_back(member); });
   std::size_t at = 0;
   visitFlags(request, [&](const Flag& flag, auto& member) {
-    use(flag, member, *static_cast<const std::decay_t<decltype(member)>*>(members[at++]));
+    use(flag, member, *std::any_cast<std::decay_t<decltype(member)>>(&members[at++]));
   });
 }
 
@@ -108,7 +135,7 @@ std::vector<FlagInForce> flagsInForce(const Request& request) {
   Request copy = request;
   std::vector<FlagInForce> flags;
   forEachFlag(&copy, [&](const Flag& flag, const auto& member, const auto& plain) {
-    if (member != plain) flags.push_back({flag.name, wordsOf(flag, member)});
+    if (differ(member, plain)) flags.push_back({flag.name, wordsOf(flag, member)});
   });
   return flags;
 }
@@ -117,7 +144,7 @@ bool resetFlag(const std::string& name, Request* request) {
   bool found = false;
   forEachFlag(request, [&](const Flag& flag, auto& member, const auto& plain) {
     if (name != flag.name) return;
-    member = plain;
+    assign(member, plain);
     found = true;
   });
   return found;

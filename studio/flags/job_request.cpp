@@ -33,6 +33,11 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
                 "--equalize is for calibrating, and a recipe says itself whether layers are levelled; leave one of the "
                 "two out.");
   }
+  const bool one = line.kind == CommandKind::kShow || line.kind == CommandKind::kBisect;
+  if (one && !(line.also.empty() && line.also_devices.empty())) {
+    throw Error(ExitCode::kUsage,
+                "--precision and --device: only run and bench measure several side by side; give one of each.");
+  }
   if (line.kind == CommandKind::kCalibrate) request.calibration.samples = 0;
   if (!line.reset_method.empty()) request.optimize.preserved_methods.push_back(line.reset_method);
   std::sort(request.optimize.batch_buckets.begin(), request.optimize.batch_buckets.end());

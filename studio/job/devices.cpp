@@ -14,7 +14,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -234,14 +233,6 @@ void checkDevice(const std::string& device) {
   if (!found->lacks.empty())
     throw Error(ExitCode::kUnsupported, fmt::format("--device {}: {} cannot run plans: {}; use --device cpu.", device,
                                                     found->name, found->lacks));
-}
-
-std::string deviceProgramsFolder() {
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  const char* const home = std::getenv("HOME");
-  const std::string base =
-      cache != nullptr && *cache != '\0' ? cache : fmt::format("{}/.cache", home == nullptr ? "" : home);
-  return base + "/ipex-studio/programs";
 }
 
 void prepareDevice(const std::string& device, const std::string& folder) {

@@ -67,7 +67,7 @@ ModelJob::ModelJob(const CheckedModel& model, const JobRequest& request, bool wi
                    const Cancellation& cancellation)
     : model_(model), request_(request), events_(events), cancellation_(cancellation) {
   prepare(nullptr);
-  if (with_baseline) baseline_ = startEngine("baseline");
+  if (with_baseline) baseline_ = startBaseline();
   startOthers();
 }
 
@@ -114,15 +114,23 @@ void ModelJob::prepare(std::unique_ptr<PreparedEngine> prepared) {
   job_.options = dumpJson(options);
   if (!request_.optimize.dump_directory.empty()) std::filesystem::create_directory(folder_->path() + "/dump");
   export_ = waits ? std::move(prepared->export_file) : openExportFile(*folder_);
-  optimized_ = waits ? sideOf(std::move(prepared->process), "optimized") : startEngine("optimized");
+  const OptimizeOptions& wanted = request_.optimize;
+  optimized_ = waits ? sideOf(std::move(prepared->process), "optimized", wanted.device, wanted.precision)
+                     : startEngine("optimized", wanted.device, wanted.precision);
   if (!waits) return;
   for (const json& message : prepared->said) absorb(*optimized_, message);
 }
 
 void ModelJob::startOthers() {
-  for (const Precision precision : request_.also) {
-    others_.push_back(startEngine("optimized"));
-    others_.back()->run.precision = precisionName(precision);
+  std::vector<std::string> devices = request_.also_devices;
+  std::vector<Precision> precisions = request_.also;
+  devices.push_back(request_.optimize.device);
+  precisions.push_back(request_.optimize.precision);
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    for (std::size_t p = 0; p < precisions.size(); ++p) {
+      if (d + 1 == devices.size() && p + 1 == precisions.size()) return;  // optimized_
+      others_.push_back(startEngine("optimized", devices[d], precisions[p]));
+    }
   }
 }
 
@@ -137,17 +145,26 @@ std::int32_t ModelJob::threads() const {
   return measure.threads > 0 ? measure.threads : std::max(1, model_.machine.cores / std::max(1, measure.instances));
 }
 
-std::unique_ptr<ModelJob::Side> ModelJob::startEngine(const char* variant) {
-  EngineStart start = engineStart(model_, request_, *folder_, threads());
-  if (!optimized_) start.export_fd = export_.get();
-  return sideOf(std::make_unique<EngineProcess>(start, cancellation_), variant);
+JobRequest ModelJob::requestOn(const std::string& device) const {
+  JobRequest request = request_;
+  request.optimize.device = device;
+  return request;
 }
 
-std::unique_ptr<ModelJob::Side> ModelJob::sideOf(std::unique_ptr<EngineProcess> engine, const char* variant) const {
+std::unique_ptr<ModelJob::Side> ModelJob::startEngine(const char* variant, const std::string& device,
+                                                      Precision precision) {
+  EngineStart start = engineStart(model_, requestOn(device), *folder_, threads());
+  if (!optimized_) start.export_fd = export_.get();
+  return sideOf(std::make_unique<EngineProcess>(start, cancellation_), variant, device, precision);
+}
+
+std::unique_ptr<ModelJob::Side> ModelJob::startBaseline() { return startEngine("baseline", "cpu", Precision::kFp32); }
+
+std::unique_ptr<ModelJob::Side> ModelJob::sideOf(std::unique_ptr<EngineProcess> engine, const char* variant,
+                                                 const std::string& device, Precision precision) const {
   auto side = std::make_unique<Side>(std::move(engine), variant);
-  const std::string name = variant;
-  side->run.device = name == "baseline" ? "cpu" : request_.optimize.device;
-  side->run.precision = precisionName(name == "baseline" ? Precision::kFp32 : request_.optimize.precision);
+  side->run.device = device;
+  side->run.precision = precisionName(precision);
   side->run.threads = threads();
   side->run.instances = request_.measure.instances;
   return side;
@@ -217,8 +234,8 @@ json ModelJob::expect(Side& side, const char* type) {
 
 void ModelJob::load(Side& side, bool only_rewrite) {
   const bool is_baseline = &side == baseline_.get();
-  EngineJob job =
-      engineJob(is_baseline ? JobKind::kBaseline : JobKind::kOptimize, model_, request_, *folder_, threads());
+  EngineJob job = engineJob(is_baseline ? JobKind::kBaseline : JobKind::kOptimize, model_, requestOn(side.run.device),
+                            *folder_, threads());
   job.measure = request_.measure;
   job.measure.threads = threads();
   job.optimize_only = only_rewrite;
@@ -333,7 +350,7 @@ void ModelJob::measure() {
   before_.reset();
   others_.clear();
   if (alone && startOver()) {
-    if (with_baseline) baseline_ = startEngine("baseline");
+    if (with_baseline) baseline_ = startBaseline();
     startOthers();
     optimize();
     measure();
@@ -372,9 +389,10 @@ json ModelJob::answerTo(Side& side, const FinishRequest& request) {
 void ModelJob::finish(Side& side, int profile_iterations, bool evaluate) {
   FinishRequest request;
   request.profile_iterations = profile_iterations;
-  request.evaluate = evaluate && (!request_.data.path.empty() || !request_.also.empty());
+  request.evaluate = evaluate && (!request_.data.path.empty() || !others_.empty());
   request.stay = &side == optimized_.get();
   request.find_fault = &side == optimized_.get() && !before_;
+  request.compare_nodes = !request_.also_devices.empty();
   const json result = answerTo(side, request);
   side.run.peak_rss_bytes = messageInteger(result, "peak_rss_bytes", 0, std::numeric_limits<std::int64_t>::max());
   RunRecord profiled = recordFromJson<RunRecord>(recordOf(result));

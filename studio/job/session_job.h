@@ -110,9 +110,12 @@ class ModelJob {
   struct Side;
 
   void prepare(std::unique_ptr<PreparedEngine> prepared);
-  std::unique_ptr<Side> startEngine(const char* variant);
-  std::unique_ptr<Side> sideOf(std::unique_ptr<EngineProcess> engine, const char* variant) const;
+  std::unique_ptr<Side> startEngine(const char* variant, const std::string& device, Precision precision);
+  std::unique_ptr<Side> sideOf(std::unique_ptr<EngineProcess> engine, const char* variant, const std::string& device,
+                               Precision precision) const;
+  std::unique_ptr<Side> startBaseline();
   void startOthers();
+  JobRequest requestOn(const std::string& device) const;
   void loadBeside();
   void runInterleaved(std::vector<Side*> sides);
   bool roundsAreEnough(int rounds) const;
@@ -144,7 +147,7 @@ class ModelJob {
   JobRecord job_;
   MemoryTuningStore tuning_;
   std::unique_ptr<Side> baseline_;
-  std::vector<std::unique_ptr<Side>> others_;  // engines of JobRequest::also
+  std::vector<std::unique_ptr<Side>> others_;  // engines of JobRequest::also and also_devices
   std::unique_ptr<Side> optimized_;
   bool accurate_ = true;
   bool inputs_refused_ = false;

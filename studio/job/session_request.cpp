@@ -10,6 +10,7 @@
 
 #include "core/record/input_text.h"
 #include "core/runtime/machine_facts.h"
+#include "core/runtime/programs_folder.h"
 #include "studio/job/devices.h"
 #include "studio/protocol/sandbox.h"
 
@@ -131,9 +132,13 @@ std::string whyNotPrecision(Precision precision, const JobRequest& request) {
 }
 
 void checkForm(const JobRequest& request, ExportForm form) {
-  if (request.optimize.device != "cpu")
+  const std::string& device = request.optimize.device;
+  if (device != "cpu") {
+    const bool last = std::count(request.also_devices.begin(), request.also_devices.end(), "cpu") > 0;
     throw Error(ExitCode::kUnsupported,
-                fmt::format("-o: what runs on {} cannot be exported; use --device cpu.", request.optimize.device));
+                fmt::format("-o: what runs on {} cannot be exported; {}.", device,
+                            last ? "the last device is what is exported: name cpu last" : "use --device cpu"));
+  }
   if (form == ExportForm::kCompiled || request.optimize.precision != Precision::kFp16) return;
   throw Error(ExitCode::kUnsupported,
               "--form portable: stock PyTorch of this version computes no FP16 on CPUs; use --form compiled, or "
@@ -146,9 +151,13 @@ void unexpectedMessage(const std::string& type) {
 }
 
 void checkRequest(const JobRequest& request) {
-  if (request.remote && request.optimize.device != "cpu")
-    throw Error(ExitCode::kUnsupported, "--device: a worker runs on its CPU alone; use --device cpu.");
-  checkDevice(request.optimize.device);
+  std::vector<std::string> devices = request.also_devices;
+  devices.push_back(request.optimize.device);
+  for (const std::string& device : devices) {
+    if (request.remote && device != "cpu")
+      throw Error(ExitCode::kUnsupported, "--device: a worker runs on its CPU alone; use --device cpu.");
+    checkDevice(device);
+  }
   const std::string why = whyNotPrecision(request.optimize.precision, request);
   if (!why.empty()) {
     throw Error(ExitCode::kUnsupported,

@@ -18,7 +18,7 @@ constexpr float kHistoryPoints = 860;
 constexpr std::array<double, 4> kThresholds = {0, 0.01, 0.05, 0.2};
 
 std::string runText(const RunSummary& run) {
-  std::string text = fmt::format("{} {}, {} thread{}", displayText(run.variant, 24), displayText(run.precision, 12),
+  std::string text = fmt::format("{}, {} thread{}", displayText(runName(run.variant, run.precision, run.device), 50),
                                  run.threads, run.threads == 1 ? "" : "s");
   if (run.instances > 1) text += fmt::format(" × {}", run.instances);
   return run.id > 0 ? fmt::format("run {}: {}", run.id, text) : text;
@@ -251,11 +251,13 @@ class ComparePanel : public Panel {
 
 void fillCompare(const StudioSnapshot& snapshot, PanelTable* table) {
   if (!snapshot.comparison) {
-    table->columns = {"job", "run", "when", "model", "variant", "precision", "threads", "instances", "p50_ms"};
+    table->columns = {"job",    "run",       "when",    "model",     "variant",
+                      "device", "precision", "threads", "instances", "p50_ms"};
     for (const JobSummary& job : snapshot.history->jobs) {
       for (const RunSummary& run : job.runs) {
         table->rows.push_back({whole(job.id), whole(run.id), dateText(run.started_unix_ns), run.model_path, run.variant,
-                               run.precision, whole(run.threads), whole(run.instances), ms(whole(run.p50_ns))});
+                               run.device, run.precision, whole(run.threads), whole(run.instances),
+                               ms(whole(run.p50_ns))});
       }
     }
     return;
@@ -264,11 +266,14 @@ void fillCompare(const StudioSnapshot& snapshot, PanelTable* table) {
   table->columns = {"operation", "kind"};
   for (std::size_t r = 0; r < set.runs.size(); ++r)
     table->columns.push_back(fmt::format("{}_{}_ms", static_cast<char>('a' + r % 26), set.runs[r].id));
+  for (std::size_t r = 0; r < set.runs.size(); ++r)
+    table->columns.push_back(fmt::format("{}_{}_kernels", static_cast<char>('a' + r % 26), set.runs[r].id));
   table->columns.insert(table->columns.end(), {"delta_ms", "ratio"});
   for (const RunSetRow& row : set.rows) {
     std::vector<TableCell> cells = {row.name, row.kind};
     for (std::size_t r = 0; r < set.runs.size(); ++r)
       cells.push_back(row.steps[r] > 0 ? ms(whole(row.p50_ns[r])) : kNotMeasured);
+    cells.insert(cells.end(), row.kernels.begin(), row.kernels.end());
     const double first = whole(row.p50_ns.front()), last = whole(row.p50_ns.back());
     cells.push_back(ms(last - first));
     cells.push_back(first > 0 && last > 0 ? first / last : kNotMeasured);

@@ -208,6 +208,7 @@ json toJson(const FinishRequest& request) {
           {"export_form", request.export_form ? enumName(*request.export_form) : ""},
           {"prepared", request.prepared},
           {"evaluate", request.evaluate},
+          {"compare_nodes", request.compare_nodes},
           {"find_fault", request.find_fault},
           {"stay", request.stay}};
 }
@@ -220,6 +221,7 @@ FinishRequest finishRequestFromJson(const json& source) {
   if (!form.empty() && !request.export_form) malformed("the export form is unknown");
   request.prepared = messageBool(source, "prepared");
   request.evaluate = messageBool(source, "evaluate");
+  request.compare_nodes = messageBool(source, "compare_nodes");
   request.find_fault = messageBool(source, "find_fault");
   request.stay = messageBool(source, "stay");
   return request;

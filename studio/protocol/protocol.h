@@ -97,6 +97,7 @@ struct FinishRequest {
   std::optional<ExportForm> export_form;  // form to write to kEngineExportFd; the result has its "model_bytes"
   bool prepared = false;                  // true: writes its weights right behind it (core/plan/prepared_weights.h)
   bool evaluate = false;                  // true: adds metrics on the data, and the size of the compiled form
+  bool compare_nodes = false;             // true: adds the error of each operation in FP32, too
   bool find_fault = false;                // true: if results are wrong the result says what to leave out, as "fault"
   bool stay = false;                      // true: the engine answers, then waits for more requests
 };

@@ -54,6 +54,9 @@ TEST(NewestRuns, OwnJobFirstThenOthersOfTheModel) {
   other.runs = {run(8, "fp32")};
   earlier.runs = {run(7, "fp32"), run(6, "bf16")};
   EXPECT_EQ(newestRuns({shown, other, earlier}, shown, {"fp32", "bf16", "int8"}), (std::vector<std::int64_t>{7, 9, 0}));
+  // What ran on another device is no other precision of this.
+  earlier.runs[0].device = "xpu";
+  EXPECT_EQ(newestRuns({shown, other, earlier}, shown, {"fp32", "bf16"}), (std::vector<std::int64_t>{0, 9}));
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ void setPlanBudget(std::size_t bytes) { budget_bytes = bytes; }
 // --- PlanCache -------------------------------------------------------------------------------------------------------
 
 PlanCache::PlanCache(PlanSpec spec, std::vector<at::Tensor> constants)
-    : spec_(std::move(spec)), constants_(std::move(constants)) {
+    : device_(planDevice()), spec_(std::move(spec)), constants_(std::move(constants)) {
   bool fits = constants_.size() == spec_.constants.size();
   for (std::size_t c = 0; fits && c < constants_.size(); ++c) {
     fits = constants_[c].defined() && constants_[c].is_contiguous() && descOf(constants_[c]) == spec_.constants[c];
@@ -251,7 +251,7 @@ PlanRequest PlanCache::makeRequest(const Signature& signature) const {
   PlanRequest request;
   request.target.threads = signature.threads;
   request.target.isa = isa;
-  request.target.device = &planDevice();
+  request.target.device = &device_;
   std::size_t next_tensor = 0, next_int = 0;
   for (const PlanSpec::Input& input : spec_.inputs) {
     request.tensor_inputs.push_back(input.is_int ? TensorDesc() : descOf(*signature.tensors[next_tensor++]));

@@ -150,6 +150,7 @@ class PlanCache {
   void takePrepared();
   WeightCache& weightsOf(int node);
 
+  Device& device_;  // of all plans
   PlanSpec spec_;
   std::vector<std::int64_t> buckets_;
   std::vector<at::Tensor> constants_;

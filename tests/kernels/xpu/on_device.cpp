@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace ipex_studio::testing {
@@ -72,7 +73,9 @@ class OnDeviceOp final : public PreparedOp {
     }
     const auto inner_state = inner_->newState();
     inner_state->queue = queue.get();
-    inner_->execute(inner_state.get(), src_data.data(), dst_data.data(), nullptr);
+    std::optional<GuardedMemory> scratch;
+    if (inner_->scratch_bytes > 0) scratch.emplace(device_, *queue, inner_->scratch_bytes);
+    inner_->execute(inner_state.get(), src_data.data(), dst_data.data(), scratch ? scratch->data() : nullptr);
     queue->finish();
     if (const char* why = inner_state->takeFailure()) ADD_FAILURE() << why;
     for (std::size_t d = 0; d < dst.size(); ++d) {
@@ -85,6 +88,7 @@ class OnDeviceOp final : public PreparedOp {
     for (const auto& source : sources) {
       if (source) source->take(nullptr);
     }
+    if (scratch) scratch->take(nullptr);
     static_cast<void>(state);
   }
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/base/error.h"
 #include "core/plan/device_copy.h"
 #include "core/plan/plan.h"
 #include "kernels/kernel_list.h"
@@ -64,6 +65,39 @@ RandomPlan planOfRows(std::int64_t rows) {
   plan.inputs.push_back({contiguousDesc(DType::kF32, Dims{rows, 64}), std::vector<float>(floats, 0.5f), {}});
   plan.constants.push_back({contiguousDesc(DType::kF32, Dims{64, 64}), std::vector<float>(4096, 0.01f), {}});
   return plan;
+}
+
+TEST(XpuPlan, AnIndexOutOfRangeIsASentenceAndTheNextRunIsRight) {
+  const testing::TemporaryFolder programs;
+  const auto device = testing::openTestDevice(programs.path());
+  IPEX_NEEDS_OPENCL(device);
+  const auto kernels = makeKernelList();
+  RandomPlan plan;
+  plan.spec =
+      planSpecFromText(R"spec({"plan":1,"inputs":[["s64",1]],"constants":[{"dtype":"f32","sizes":[4,3]}],"nodes":[)spec"
+                       R"spec({"op":"embedding{}","src":[0,1],"dst":[2],"name":"a","origins":[]}],"outputs":[2]})spec");
+  plan.ints = {0};
+  plan.inputs.push_back({contiguousDesc(DType::kS64, Dims{2}), {}, {0, 0}});
+  plan.constants.push_back({contiguousDesc(DType::kF32, Dims{4, 3}), {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {}});
+  PlanRequest request = testing::requestFor(plan, plan.inputs, false, 1);
+  request.target.device = device.get();
+  WeightCache weights;
+  const auto compiled = Plan::compile(plan.spec, request, *kernels, weights);
+  EXPECT_EQ(compiled->steps()[1].kernel, "embedding_xpu");
+  Plan::Instance instance(*compiled);
+  for (const std::int64_t wrong : {std::int64_t{4}, std::int64_t{-1}, std::int64_t{1} << 40}) {
+    plan.inputs[0].ids = {1, wrong};
+    try {
+      runOnce(instance, *compiled, plan.inputs);
+      ADD_FAILURE() << wrong << " is no row";
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(),
+                   "The model cannot run on these inputs: an index is outside of the table that it picks from; give it "
+                   "other inputs.");
+    }
+    plan.inputs[0].ids = {3, 1};
+    EXPECT_EQ(runOnce(instance, *compiled, plan.inputs)[0], (std::vector<float>{9, 10, 11, 3, 4, 5}));
+  }
 }
 
 TEST(XpuPlan, MemoryStaysFlat) {

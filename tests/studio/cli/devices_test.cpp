@@ -1,6 +1,8 @@
 // The command devices and --device, with and without OpenCL: drivers fail in every way, the program in none.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,9 +11,12 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
+#include <tuple>
 
 #include "studio/job/devices.h"
+#include "tests/core/op/random_spec.h"
 #include "tests/studio/cli/program.h"
 
 namespace ipex_studio {
@@ -172,6 +177,25 @@ TEST_F(Devices, ThatAreNotThereAreNamedWithThoseThatAre) {
             "install its driver by samples/setup.sh --xpu, or use --device cpu.\n");
 }
 
+TEST_F(Devices, OfAListMustAllBeThere) {
+  const std::tuple<const char*, bool, const char*, const char*> cases[] = {
+      {"", false, "cpu,xpu",
+       "--device xpu: no such Intel GPU with an OpenCL driver is here (no OpenCL driver is installed"},
+      {"works", false, "opencl:1,cpu", "--device opencl:1: no such OpenCL device is here (found: opencl:0, xpu:0"},
+      {"works", true, "cpu,xpu,opencl:2",
+       "--device opencl:2: no such OpenCL device is here (found: opencl:0, xpu:0 (Made-up GPU), opencl:1 ("}};
+  for (const auto& [how, pocl, devices, sentence] : cases) {
+    if (pocl && !fs::exists(kPoclFile)) continue;
+    const Machine machine(how, pocl);
+    const Outcome asked = machine.pit().run({"bench", modelFile("small.pt"), "--device", devices});
+    EXPECT_EQ(asked.code, 5) << devices;
+    EXPECT_THAT(asked.err, HasSubstr(sentence));
+  }
+  const Outcome unknown = Machine().pit().run({"bench", modelFile("small.pt"), "--device", "cpu,,opencl"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("--device  is unknown; use cpu, xpu[:N] or opencl[:N]."));
+}
+
 TEST_F(Devices, ThatFailWhenTheyAreOpened) {
   const std::pair<const char*, const char*> failures[] = {
       {"lost",
@@ -235,14 +259,97 @@ TEST_F(PoclRuns, AModelInTheSandbox) {
     EXPECT_THAT(steps.out, HasSubstr(kernel));
 }
 
+// Files of the folder with the times at which they were written.
+std::map<std::string, fs::file_time_type> filesOf(const std::string& folder) {
+  std::map<std::string, fs::file_time_type> files;
+  if (!fs::exists(folder)) return files;
+  for (const auto& file : fs::directory_iterator(folder)) {
+    if (file.path().extension() == ".bin") files[file.path()] = file.last_write_time();
+  }
+  return files;
+}
+
+TEST_F(PoclRuns, ASideBySideOfBothDevices) {
+  const Sandpit& pit = machine_->pit();
+  const std::vector<std::string> bench = {"bench",    modelFile("small.pt"), "--input",    "x:1x3x32x32",
+                                          "--device", "cpu,opencl",          "--duration", "0.05",
+                                          "--db",     pit.path("both.db")};
+  std::vector<std::string> as_json = bench;
+  as_json.emplace_back("--json");
+  const Outcome run = pit.run(as_json);
+  ASSERT_EQ(run.code, 0) << run.err;
+  const auto result = nlohmann::json::parse(run.out);
+  ASSERT_EQ(result["runs"].size(), 3u);
+  EXPECT_EQ(result["runs"][1]["device"], "cpu");
+  EXPECT_EQ(result["runs"][2]["device"], "opencl");
+  ASSERT_EQ(result["devices"].size(), 1u);
+  EXPECT_GE(result["devices"][0]["runs"][1]["copies"], 2);
+  EXPECT_EQ(result["devices"][0]["runs"][0]["copies"], 0);
+  int compared = 0;
+  for (const auto& node : result["devices"][0]["nodes"]) {
+    const auto &cpu = node["on"][0], &device = node["on"][1];
+    if (std::string(device["kernels"]).find("convolution_xpu") == std::string::npos) continue;
+    EXPECT_GT(cpu["ms"], 0) << node;
+    EXPECT_GT(device["ms"], 0) << node;
+    EXPECT_THAT(std::string(cpu["kernels"]), ::testing::Not(HasSubstr("xpu")));
+    ASSERT_TRUE(cpu["error"].is_number() && device["error"].is_number()) << node;
+    EXPECT_LT(double{device["error"]}, 1e-4);
+    ++compared;
+  }
+  EXPECT_GE(compared, 1);
+  const Outcome compare = pit.run({"compare", pit.path("both.db"), "2", "3"});
+  EXPECT_THAT(compare.out, HasSubstr("optimized fp32 on opencl"));
+  EXPECT_THAT(compare.out, HasSubstr("reduce_xpu"));
+  EXPECT_THAT(pit.run(bench).out, HasSubstr("devices side by side, fp32\ncpu: "));
+}
+
+TEST_F(PoclRuns, ExportOfAListIsOfItsLast) {
+  const Sandpit& pit = machine_->pit();
+  const auto run = [&](const char* devices, const char* file) {
+    return pit.run({"run", modelFile("small.pt"), "--input", "x:1x3x32x32", "--device", devices, "--duration", "0.05",
+                    "-o", pit.path(file)});
+  };
+  EXPECT_EQ(run("opencl,cpu", "of_list.pt").code, 0);
+  EXPECT_TRUE(fs::exists(pit.path("of_list.pt")));
+  const Outcome wrong = run("cpu,opencl", "none.pt");
+  EXPECT_EQ(wrong.code, 5);
+  EXPECT_EQ(wrong.err,
+            "ipex-studio: -o: what runs on opencl cannot be exported; the last device is what is exported: name cpu "
+            "last.\n");
+}
+
 TEST_F(PoclRuns, CompileOnce) {
   const std::string folder = machine_->pit().path("cache/ipex-studio/programs");
   prepareDevice("opencl", folder);
-  std::map<std::string, fs::file_time_type> before;
-  for (const auto& file : fs::directory_iterator(folder)) before[file.path()] = file.last_write_time();
+  const auto before = filesOf(folder);
   EXPECT_GE(before.size(), 5u);
   ASSERT_EQ(benchSmall().code, 0);
   for (const auto& [path, time] : before) EXPECT_EQ(fs::last_write_time(path), time) << "compiled again";
+}
+
+TEST_F(PoclRuns, KilledAtAnyTimeLeaveCacheAndDatabaseWhole) {
+  const Machine machine("", true);
+  const Sandpit& pit = machine.pit();
+  const std::vector<std::string> bench = {"bench",    modelFile("small.pt"), "--input",    "x:1x3x32x32",
+                                          "--device", "cpu,opencl",          "--duration", "0.5"};
+  const std::string folder = pit.path("cache/ipex-studio/programs");
+  std::mt19937 random(7);
+  for (int kill = 0; kill < 4 * testing::campaignFactor(); ++kill) {
+    // Every other time programs are compiled anew, which takes most of the time until the kill.
+    if (kill % 2 == 0) fs::remove_all(pit.path("cache"));
+    const pid_t pid = pit.start(bench);
+    ::usleep(std::uniform_int_distribution<useconds_t>(50'000, 3'000'000)(random));
+    ::kill(pid, SIGKILL);
+    testing::waitFor(pid);
+    const auto left = filesOf(folder);
+    prepareDevice("opencl", folder);
+    for (const auto& [path, time] : left) EXPECT_EQ(fs::last_write_time(path), time) << "was damaged and made anew";
+    const Outcome list = pit.run({"db", "list"});
+    EXPECT_TRUE(list.code == 0 || list.err.find("does not exist") != std::string::npos) << list.err;
+  }
+  const Outcome run = pit.run(bench);
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("Recorded as job"));
 }
 
 TEST_F(PoclRuns, HostileModelsGainNothing) {

@@ -54,6 +54,20 @@ TEST(Flags, FillTheRequest) {
   EXPECT_TRUE(line.trust && line.force_precision && line.optimize.equalize && line.restart && line.prepared);
 }
 
+TEST(Flags, TheLastDeviceIsTheOneThatIsExported) {
+  const CommandLine line = parsed("run m.pt --device opencl:1,xpu,cpu");
+  EXPECT_EQ(line.optimize.device, "cpu");
+  EXPECT_THAT(line.also_devices, ElementsAre("opencl:1", "xpu"));
+  EXPECT_THROW(jobRequest(parsed("show m.pt --device cpu,opencl"), "show"), Error);
+  EXPECT_THROW(jobRequest(parsed("bisect m.pt --precision fp32,bf16"), "bisect"), Error);
+  const auto flags = flagsInForce(line);
+  ASSERT_EQ(flags.size(), 1u);
+  EXPECT_EQ(flags[0].words, "--device opencl:1,xpu,cpu");
+  Request reset = line;
+  EXPECT_TRUE(resetFlag("--device", &reset));
+  EXPECT_TRUE(flagsInForce(reset).empty());
+}
+
 TEST(Flags, RequestsOfAPersonBeginWithTheirOwnDefaults) {
   const JobRequest request = jobRequest(parsed("run m.pt"), "run");
   EXPECT_EQ(request.optimize.tune, TuneMode::kQuick);

@@ -19,6 +19,7 @@ struct Changer {
     change(member);
   }
   static void change(PrecisionList& list) { list.others->push_back(Precision::kFp16); }
+  static void change(DeviceChoices& list) { list.others->emplace_back("xpu:1"); }
   static void change(bool& value) { value = !value; }
   static void change(double& value) { value += 0.25; }
   static void change(std::int32_t& value) { value += 3; }

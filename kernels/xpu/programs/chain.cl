@@ -1,6 +1,10 @@
 // Shared by all programs: a walk over the result and the operands of a chain of post-operations, 16 elements at once.
 // The structures are those of kernels/xpu/device_chain.h; OP_name is the number of each post-operation.
 
+// Sums of products are written as such: the compiler makes one instruction of both where the device has it, while a
+// driver may know mad() as two.
+#pragma OPENCL FP_CONTRACT ON
+
 #define MAX_LOOPS 6
 #define MAX_TENSORS 8
 #define MAX_OPS 12

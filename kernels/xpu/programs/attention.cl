@@ -46,7 +46,7 @@ __kernel void attention(__global const float* q, __global const float* k, __glob
   for (int t = 0; t < keys; ++t) {
     float16 product = 0.0f;
     for (int part = 0; part < depth_parts; ++part)
-      product = mad(asked[part], partAt(k + t * job.k_row, part, job.depth), product);
+      product += asked[part] * partAt(k + t * job.k_row, part, job.depth);
     float score = sumOf(product) * job.scale;
     if (job.has_mask) score += mask[query * job.mask_row + t * job.mask_column];
     if (score == -INFINITY) continue;  // weighs nothing
@@ -59,7 +59,7 @@ __kernel void attention(__global const float* q, __global const float* k, __glob
     const float weight = exp(score - highest);
     weights += weight;
     for (int part = 0; part < width_parts; ++part)
-      sum[part] = mad((float16)(weight), partAt(v + t * job.v_row, part, job.width), sum[part]);
+      sum[part] += weight * partAt(v + t * job.v_row, part, job.width);
   }
   y += query * job.y_row;
   for (int part = 0; part < width_parts; ++part) {

@@ -41,7 +41,7 @@ __kernel void product(__global const float* a, __global const float* b, const Pr
   for (int k = 0; k < job.depth; ++k) {
     const float16 w = whole ? vload16(0, b) : columnsOf(b, &job, column);
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) sum[r] = mad((float16)(row[r][k * job.a_depth]), w, sum[r]);
+    for (int r = 0; r < ROWS; ++r) sum[r] += row[r][k * job.a_depth] * w;
     b += job.b_depth;
   }
   __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;

@@ -42,7 +42,7 @@ __kernel void convolution(__global const float* x, __global const float* weights
       for (int c = 0; c < job.inputs; ++c) {
         const float16 w = vload16(0, weights);
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r) sum[r] = mad((float16)(from[r][c]), w, sum[r]);
+        for (int r = 0; r < ROWS; ++r) sum[r] += from[r][c] * w;
         weights += job.padded;
       }
     }
@@ -76,7 +76,7 @@ __kernel void depthwise(__global const float* x, __global const float* weights, 
       const int at_x = left + kx * job.dilation_x;
       if (at_y < 0 || at_y >= job.x_height || at_x < 0 || at_x >= job.x_width) continue;
       __global const float* from = x + at_y * job.x_row + at_x * job.x_pixel;
-      sum = mad(lanes == 16 ? vload16(0, from) : partOf(from, lanes), vload16(0, weights), sum);
+      sum += (lanes == 16 ? vload16(0, from) : partOf(from, lanes)) * vload16(0, weights);
     }
   }
   __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;

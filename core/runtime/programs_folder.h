@@ -1,0 +1,11 @@
+// Where programs that were compiled for devices are kept.
+#pragma once
+
+#include <string>
+
+namespace ipex_studio {
+
+// $XDG_CACHE_HOME/ipex-studio/programs, or in ~/.cache.
+std::string deviceProgramsFolder();
+
+}  // namespace ipex_studio

@@ -1,0 +1,121 @@
+// Transposed convolutions of images on an OpenCL device (deconvolution.cl), with any chain of post-operations. Constant
+// weights lie on the device in the order in which they are read.
+//
+// Declines: dtype, empty, rank (other than images of two axes), quantized, weights-not-constant, layout, size,
+// post-ops.
+#include <algorithm>
+
+#include "kernels/xpu/device_op.h"
+#include "kernels/xpu/image_xpu.h"
+
+namespace ipex_studio {
+namespace {
+
+struct DeconvolutionJob {
+  std::int32_t pixels = 0, height = 0, width = 0;
+  std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0;
+  std::int32_t kernel[2] = {}, stride[2] = {}, padding[2] = {}, dilation[2] = {};
+  std::int32_t groups = 1, inputs = 0, outputs = 0, padded = 0;
+
+  std::int64_t places() const { return std::int64_t{kernel[0]} * kernel[1]; }
+  std::int64_t weights() const { return groups * places() * inputs * padded; }
+};
+
+class DeconvolutionOp final : public ChainOp {
+ public:
+  DeconvolutionOp(OpenClDevice& device, const DeconvolutionJob& job, WeightCache::Packed weights)
+      : ChainOp(device, "deconvolution", "deconvolution", {4, 16, 1}),
+        deconvolution_(job),
+        weights_(std::move(weights)) {
+    setItems(job.groups * (job.padded / kLanes), job.pixels);
+  }
+
+ protected:
+  void setOwn(OpenClKernel& kernel, const void* const* src) const override {
+    kernel.pointer(src[kSrc]);
+    kernel.pointer(weights_->data());
+    kernel.value(deconvolution_);
+  }
+
+ private:
+  DeconvolutionJob deconvolution_;
+  WeightCache::Packed weights_;
+};
+
+DeconvolutionJob describeDeconvolution(const PrepareArgs& args) {
+  const Dims& w = args.src[kWeights].dims;
+  DeconvolutionJob job;
+  describeImage(args.src[kSrc], args.dst[0].dims, &job);
+  describeWindow(convolutionGeometry(args.spec, 2), &job);
+  for (std::size_t s = 0; s < 2; ++s) job.kernel[s] = narrowed(w[static_cast<int>(s) + 2]);
+  job.groups = narrowed(args.spec.intOr("groups", 1));
+  job.inputs = narrowed(w[0] / job.groups);
+  job.outputs = narrowed(w[1]);
+  job.padded = narrowed(wholeLanes(job.outputs));
+  return job;
+}
+
+// w[C,O/g,y,x] as [g][y][x][C/g][O/g up to whole vectors].
+WeightCache::Packed packDeconvolution(const PrepareArgs& args, const DeconvolutionJob& job) {
+  const std::size_t bytes = static_cast<std::size_t>(job.weights()) * sizeof(float);
+  const auto* from = static_cast<const float*>(args.constant[kWeights]);
+  const std::string form = "deconvolution_xpu groups " + std::to_string(job.groups);
+  const WeightCache::Packed host = args.weights->getOrPack(from, form, bytes, [&](void* packed) {
+    auto* const to = static_cast<float*>(packed);
+    std::fill(to, to + job.weights(), 0.0f);
+    const std::int64_t places = job.places(), inputs = std::int64_t{job.groups} * job.inputs;
+    for (std::int64_t c = 0; c < inputs; ++c) {
+      const std::int64_t group = c / job.inputs, input = c % job.inputs;
+      for (std::int64_t o = 0; o < job.outputs; ++o) {
+        for (std::int64_t place = 0; place < places; ++place)
+          to[((group * places + place) * job.inputs + input) * job.padded + o] =
+              from[(c * job.outputs + o) * places + place];
+      }
+    }
+  });
+  return args.weights->copyTo(*args.target.device, host->data(), bytes);
+}
+
+class DeconvolutionXpu final : public Kernel {
+ public:
+  const char* name() const override { return "deconvolution_xpu"; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    if (!allF32(args)) return Verdict::no("dtype");
+    if (args.dst[0].dims.rank != 4) return Verdict::no("rank");
+    if (args.spec.has("src_zero")) return Verdict::no("quantized");
+    if (args.src[kSrc].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
+    if (args.constant[kWeights] == nullptr) return Verdict::no("weights-not-constant");
+    return args.src[kWeights].isContiguous() ? Verdict::yes() : Verdict::no("layout");
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& given, std::string* reason) const override {
+    PrepareArgs args = given;
+    args.src[kSrc] = channelsSideBySide(args.src[kSrc]);
+    for (std::size_t s = kBias; s < args.src.size(); ++s) {
+      if (args.src[s].block > 0) args.src[s] = contiguousDesc(DType::kF32, args.src[s].dims);
+    }
+    const TensorDesc dst = channelsLastDesc(DType::kF32, args.dst[0].dims);
+    ChainJob chain_job;
+    if (!describeImageChain(args, dst, &chain_job, reason)) return nullptr;
+    const DeconvolutionJob job = describeDeconvolution(args);
+    if (!fitsDevice(args.src[kSrc]) || !fitsDevice(args.src[kWeights]) || job.weights() > (std::int64_t{1} << 30)) {
+      *reason = "size";
+      return nullptr;
+    }
+    auto op = std::make_unique<DeconvolutionOp>(openClDevice(args), job, packDeconvolution(args, job));
+    op->job = std::move(chain_job);
+    op->src = args.src;
+    op->dst = {dst};
+    op->packed.assign(args.src.size(), false);
+    op->packed[kWeights] = true;
+    op->flops = 2 * args.src[kSrc].dims.count() * job.outputs * job.places();
+    return op;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeDeconvolutionXpu() { return std::make_unique<DeconvolutionXpu>(); }
+
+}  // namespace ipex_studio
