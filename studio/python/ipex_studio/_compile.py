@@ -4,7 +4,9 @@ Weights and numbers reach a graph as arguments. They become a module's own, so t
 are read from the tensors that have them, so that one plan serves all.
 """
 import functools
+import math
 import operator
+import time
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import torch
@@ -59,15 +61,32 @@ class _Compiled:
     def __init__(self, stock: fx.GraphModule, tune: str) -> None:
         if any(module.training for module in stock.modules() if not isinstance(module, fx.GraphModule)):
             raise _CannotCompile("it has layers in training mode")
-        self._stock = stock
+        self._stock = stock.forward
         self._tune = tune
         self._inputs = _Inputs(stock)
         self._graph, self._results = _of_tensors_alone(stock, self._inputs)
         self._modules: Dict[Tuple, CompiledGraph] = {}
         self._last: Optional[CompiledGraph] = None
         self._last_key: Tuple = ()
+        self._race: Optional[_Race] = _Race()  # None once it is over
 
     def __call__(self, *arguments):
+        if self._race is None:
+            return self._run(arguments)
+        planned = self._race.is_turn_of_plan()
+        begin = time.perf_counter()
+        result = self._run(arguments) if planned else self._stock(*arguments)
+        self._race.note(planned, time.perf_counter() - begin)
+        if self._race.winner is not None:
+            if not self._race.winner:
+                self._run = self._run_stock
+            self._race = None
+        return result
+
+    def _run_stock(self, arguments: Tuple) -> Any:
+        return self._stock(*arguments)
+
+    def _run(self, arguments: Tuple) -> Any:
         weights = [arguments[index] for index in self._inputs.weights]
         numbers = [arguments[index] for index in self._inputs.numbers]
         numbers = [number.item() if isinstance(number, torch.Tensor) else number for number in numbers]
@@ -87,6 +106,28 @@ class _Compiled:
         if key not in self._modules and len(self._modules) < MOST_MODULES:
             self._modules[key] = give_plans(CompiledGraph(self._graph, self._inputs.names(), own), self._tune)
         return self._modules.get(key)
+
+
+class _Race:
+    """Plan and graph take the first calls by turns; a plan that is slower, as for a few small tensors, is left."""
+    FIRST = 3  # calls for the plan, which prepares in them
+    ROUNDS = 4
+    CLEARLY = 0.95  # of the plan's time
+
+    def __init__(self) -> None:
+        self._calls = 0
+        self._best = {True: math.inf, False: math.inf}
+        self.winner: Optional[bool] = None  # True: the plan
+
+    def is_turn_of_plan(self) -> bool:
+        return self._calls < self.FIRST or (self._calls - self.FIRST) % 2 == 1
+
+    def note(self, planned: bool, seconds: float) -> None:
+        if self._calls >= self.FIRST:
+            self._best[planned] = min(self._best[planned], seconds)
+        self._calls += 1
+        if self._calls == self.FIRST + 2 * self.ROUNDS:
+            self.winner = self._best[False] > self.CLEARLY * self._best[True]
 
 
 class _Inputs:

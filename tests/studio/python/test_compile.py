@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """torch.compile with the backend "ipex_studio": graphs of inference run by plans, all else as torch runs it."""
 import unittest
+from unittest import mock
 
 import torch
 from torch import nn
@@ -156,6 +157,31 @@ class Compile(unittest.TestCase):
         torch._dynamo.reset()
         with self.assertRaisesRegex(Exception, "has no options"), torch.no_grad():
             torch.compile(self.net, backend="ipex_studio", options={"no": "such"})(image())
+
+
+class Race(unittest.TestCase):
+    def winner(self, plan, graph):
+        race, turns = _compile._Race(), []
+        while race.winner is None:
+            turns.append(race.is_turn_of_plan())
+            race.note(turns[-1], 9.0 if len(turns) <= 3 else (plan if turns[-1] else graph))
+        self.assertEqual(turns, [True] * 3 + [False, True] * 4)
+        return race.winner
+
+    def test_a_plan_that_is_slower_is_left(self):
+        self.assertTrue(self.winner(plan=1.0, graph=2.0))
+        self.assertTrue(self.winner(plan=1.0, graph=0.97))
+        self.assertFalse(self.winner(plan=1.0, graph=0.5))
+
+    @unittest.skipUnless(HAS_COMPILE, f"torch {torch.__version__} has no torch.compile")
+    def test_results_are_right_on_either_way(self):
+        for faster in (True, False):
+            torch._dynamo.reset()
+            net = trained_net()
+            with mock.patch.object(_compile._Race, "note", lambda race, *_: setattr(race, "winner", faster)), torch.no_grad():
+                compiled = torch.compile(net, backend="ipex_studio")
+                for _ in range(3):
+                    torch.testing.assert_close(compiled(image()), net(image()), rtol=1e-4, atol=1e-5)
 
 
 @unittest.skipUnless(hasattr(torch, "export"), f"torch {torch.__version__} has no torch.export")
