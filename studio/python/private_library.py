@@ -55,14 +55,23 @@ class Library:
         self.data[offset:offset + room] = name.encode().ljust(room, b"\0")
 
 
+def holds(path, data):
+    if not os.path.exists(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read() == data
+
+
 def main():
     source, target = sys.argv[1:]
     with open(source, "rb") as file:
         library = Library(file.read())
     library.bind_to_itself()
     library.rename(os.path.basename(target))
-    with open(target, "wb") as file:
-        file.write(library.data)
+    if not holds(target, library.data):
+        with open(target + ".new", "wb") as file:
+            file.write(library.data)
+        os.replace(target + ".new", target)  # programs may run with the one that is there
 
 
 if __name__ == "__main__":
