@@ -1,12 +1,14 @@
-# find_package(ipex_studio) gives two targets:
+# find_package(ipex_studio) gives three targets:
 #   ipex_studio::ipex_studio   the C++ interface and the libraries it links
+#   ipex_studio::auto          linking it gives a program of libtorch plans, without a call
 #   ipex_studio::ops           the libraries, beside torch, of a program that runs `compiled` exports
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/ipex_studio)
 set_target_properties(ipex_engine PROPERTIES EXPORT_NAME ipex_studio)
 set_target_properties(ipex_studio_ops PROPERTIES EXPORT_NAME ops)
-foreach(library ipex_studio_ops ipex_studio_operators)
+set_target_properties(ipex_studio_auto PROPERTIES EXPORT_NAME auto)
+foreach(library ipex_studio_ops ipex_studio_operators ipex_studio_auto)
   set_target_properties(${library} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 endforeach()
 target_include_directories(ipex_flags INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/ipex_studio>)
@@ -20,7 +22,7 @@ foreach(room ${IPEX_ROOMS})
     list(APPEND room_targets ${target})
   endif()
 endforeach()
-install(TARGETS ipex_flags ${room_targets} ipex_studio_operators ipex_studio_ops ipex_engine EXPORT ipex_studioTargets
+install(TARGETS ipex_flags ${room_targets} ipex_studio_operators ipex_studio_ops ipex_studio_auto ipex_engine EXPORT ipex_studioTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/ipex_studio LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT ipex_studioTargets NAMESPACE ipex_studio:: DESTINATION ${package_folder})
 file(STRINGS core/public_headers.txt public_headers REGEX "^[a-z]")

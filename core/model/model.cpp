@@ -16,6 +16,7 @@
 #include "core/file/pt_file.h"
 #include "core/graph/graph_heap.h"
 #include "core/graph/inline_forks.h"
+#include "core/graph/origins.h"
 #include "core/model/exported_methods.h"
 #include "core/model/file_descriptor.h"
 #include "core/model/loaded_form.h"
@@ -26,6 +27,12 @@
 
 namespace ipex_studio {
 namespace {
+
+// libtorch 2 prints the scopes that tracing leaves, which its parser does not read.
+void dropScopes(torch::jit::Graph& graph) {
+  const auto nowhere = c10::make_intrusive<torch::jit::Scope>();
+  for (torch::jit::Node* node : allNodes(graph, /*with_constants=*/true)) node->setScope(nowhere);
+}
 
 // Writes a seen value's type into the graph. `again`: the value was seen before, in an earlier round of a loop;
 // properties that differ between rounds are no facts.
@@ -158,6 +165,7 @@ torch::jit::Module freezeForPasses(const torch::jit::Module& module, const std::
   auto graph = frozen.get_method("forward").graph();
   torch::jit::Inline(*graph);
   torch::jit::LowerSimpleTuples(graph);
+  dropScopes(*graph);
   return frozen;
 }
 

@@ -1,27 +1,36 @@
 # Finds out which torch a Python has; to be included before find_package(Torch), so that a wheel links the one of its
-# environment. Sets IPEX_PYTHON_TORCH ("2.8", empty: none) and IPEX_PYTHON_DEFINITIONS, both cached.
+# environment. Sets, all cached, IPEX_PYTHON_TORCH ("2.8", empty: none), IPEX_PYTHON_DEFINITIONS and, where pip installed
+# that torch, IPEX_TORCH_FOLDER.
 #
 # pip builds in an environment without the packages of the one that it installs to, which PYTHONPATH brings about.
+set(debian_python /usr/bin/python3)
 if(NOT Python_EXECUTABLE)
-  set(Python_EXECUTABLE /usr/bin/python3 CACHE FILEPATH "The Python of the package")  # Debian's, as its libtorch
+  set(Python_EXECUTABLE ${debian_python} CACHE FILEPATH "The Python of the package")  # as its libtorch
 endif()
-if(DEFINED IPEX_PYTHON_TORCH)
-  return()
-endif()
-execute_process(COMMAND ${CMAKE_COMMAND} -E env --unset=PYTHONPATH --unset=PYTHONNOUSERSITE ${Python_EXECUTABLE} -c "
-import torch
+if(NOT IPEX_PYTHON_ASKED STREQUAL Python_EXECUTABLE)
+  # A folder may serve one Python after the other.
+  foreach(name IPEX_TORCH_FOLDER IPEX_PYBIND11_INCLUDE IPEX_TORCH_PYTHON ipex_torch_version_header)
+    unset(${name} CACHE)
+  endforeach()
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env --unset=PYTHONPATH --unset=PYTHONNOUSERSITE ${Python_EXECUTABLE} -c "
+import os, torch
 print('.'.join(torch.__version__.split('.')[:2]))
-print(torch.utils.cmake_prefix_path)
+print(os.path.dirname(torch.__file__))
 # Types of torch are known to extensions whose pybind11 was compiled like torch's, which newer compilers call by other
 # numbers.
 for name in ('COMPILER_TYPE', 'STDLIB', 'BUILD_ABI'):
     value = getattr(torch._C, '_PYBIND11_' + name, None)
     if value: print('PYBIND11_%s=\"%s\"' % (name, value))
 " OUTPUT_VARIABLE answer ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
-string(REPLACE "\n" ";" answer "${answer}")
-list(POP_FRONT answer version folder)
-set(IPEX_PYTHON_TORCH "${version}" CACHE INTERNAL "torch of this Python")
-set(IPEX_PYTHON_DEFINITIONS "${answer}" CACHE INTERNAL "how its pybind11 was compiled")
-if(SKBUILD AND EXISTS "${folder}" AND NOT Torch_DIR)
-  set(Torch_DIR ${folder}/Torch CACHE PATH "CMake's files of torch")
+  string(REPLACE "\n" ";" answer "${answer}")
+  list(POP_FRONT answer version folder)
+  set(IPEX_PYTHON_ASKED "${Python_EXECUTABLE}" CACHE INTERNAL "the Python that the next three are of")
+  set(IPEX_PYTHON_TORCH "${version}" CACHE INTERNAL "torch of this Python")
+  set(IPEX_PYTHON_DEFINITIONS "${answer}" CACHE INTERNAL "how its pybind11 was compiled")
+  if(NOT Python_EXECUTABLE STREQUAL debian_python AND EXISTS "${folder}/share/cmake/Torch")
+    set(IPEX_TORCH_FOLDER "${folder}" CACHE INTERNAL "where pip installed it")
+  endif()
+endif()
+if(IPEX_TORCH_FOLDER)
+  list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})  # FindTorch.cmake
 endif()

@@ -139,7 +139,7 @@ def traced(name, operator, arguments, form, call=None):
     inputs = [copy(tensor) for tensor in inputs]
     call = call or Call(operator, arguments, form)
     with torch.no_grad():
-        if form == "empty" and not survives(call, inputs):
+        if form not in ("alone", "inside") and not survives(call, inputs):
             raise NoSample("kills PyTorch itself")
         try:
             results = call(*map(copy, inputs))
@@ -156,7 +156,7 @@ def traced(name, operator, arguments, form, call=None):
 
 
 def survives(call, inputs):
-    """True if the call does not kill its process, which some operators of PyTorch do on tensors of no elements."""
+    """True if the call does not kill its process, which some operators of PyTorch do on what the database has not."""
     child = os.fork()
     if child == 0:
         try:

@@ -11,6 +11,8 @@ loads wherever ipex_studio was imported before. `help(ipex_studio.optimize)` tel
     ipex_studio.run("model.pt", output="fast.pt")     # optimize, verify, measure and record it, in a sandbox
     ipex_studio.profile("model.pt")                   # the time of each operation
 
+    fast = torch.compile(model, backend="ipex_studio")    # torch 2.x: graphs of inference run by plans
+
 Scripts that import intel_extension_for_pytorch run unchanged after `python -m ipex_studio.alias install`.
 
 Jobs on files do what the program ipex-studio does, and return tables: `help(ipex_studio.jobs)`.
@@ -23,14 +25,21 @@ _check_torch(_torch.__version__)
 
 from ._automatic import enable_onednn_fusion, install as _install  # noqa: E402 - the check comes first
 from ._build import VERSION as __version__  # noqa: E402
+from ._compile import install as _install_backend  # noqa: E402
+from ._math_mode import FP32MathMode, get_fp32_math_mode, set_fp32_math_mode  # noqa: E402
+from ._xpu import install as _install_xpu  # noqa: E402
 from .errors import Error  # noqa: E402
 from .frontend import disable_auto_channels_last, enable_auto_channels_last, optimize  # noqa: E402
 
 from .jobs import compare, export, load, profile, quantize, run, tune, verify  # noqa: E402
 
-__all__ = ["Error", "compare", "disable_auto_channels_last", "enable_auto_channels_last", "enable_onednn_fusion",
-           "export", "load", "optimize", "profile", "quantize", "run", "tune", "verify"]
+__all__ = ["Error", "FP32MathMode", "compare", "disable_auto_channels_last", "enable_auto_channels_last",
+           "enable_onednn_fusion", "export", "get_fp32_math_mode", "load", "optimize", "profile", "quantize", "run",
+           "set_fp32_math_mode", "tune", "verify"]
 _install()
+_install_backend()
+_install_xpu(optimize=optimize, FP32MathMode=FP32MathMode, get_fp32_math_mode=get_fp32_math_mode,
+             set_fp32_math_mode=set_fp32_math_mode)
 
 
 def __getattr__(name: str):

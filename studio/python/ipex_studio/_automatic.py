@@ -26,6 +26,10 @@ def enable_onednn_fusion(enabled: bool) -> None:
     _enabled = bool(enabled)
 
 
+def onednn_fusion_is_enabled() -> bool:
+    return _enabled
+
+
 class _Forward:
     """forward of a frozen module: called, it may run a plan; in all else it is torch's.
 

@@ -112,7 +112,7 @@ def _what_was_traced(traced: torch.jit.ScriptModule) -> Tuple[str, List[torch.Te
     torch._C._jit_pass_erase_shape_information(graph)
     nodes = graph.findAllNodes("prim::Constant") if hasattr(graph, "findAllNodes") else []
     constants = [node.t("value") for node in nodes if node.hasAttribute("value") and node.kindOf("value") == "t"]
-    return _MADE_UNIQUE.sub("", str(graph)), constants
+    return _MADE_UNIQUE.sub("", graph.str(False)), constants
 
 
 def _same_trace(one: Traced, other: Traced) -> bool:
@@ -151,6 +151,9 @@ class Plans:
         self._changes = 0
         self._never = False
         self._forget()
+
+    def __reduce__(self):
+        return Plans, ()  # copies of models make their own
 
     def run(self, model: torch.nn.Module, forward: Callable, args: Tuple, kwargs: Dict[str, Any]) -> Any:
         if not kwargs and not torch.is_grad_enabled():
@@ -302,7 +305,7 @@ def _planned_members(base: type) -> Dict[str, Any]:
 
 
 def is_planned(model: torch.nn.Module) -> bool:
-    return "_ipex_tune" in model.__dict__
+    return any("_ipex_tune" in kind.__dict__.get("_ipex_attributes", ()) for kind in type(model).__mro__)
 
 
 def give_plans(model: torch.nn.Module, tune: str = "off") -> torch.nn.Module:

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence
 
 import torch
 
+from . import _progress
 from .errors import Error
 
 _PACKAGE = pathlib.Path(__file__).resolve().parent
@@ -45,10 +46,12 @@ def flags_of(options: Dict[str, Any]) -> List[str]:
 
 
 def _environment() -> Dict[str, str]:
-    """That of this process, in which the engine finds the torch of this Python and may read it."""
-    folder = os.path.join(os.path.dirname(torch.__file__), "lib")
+    """That of this process, in which the engine finds the torch of this Python and may read it, with what comes beside a
+    torch for GPUs."""
+    torch_folder = pathlib.Path(torch.__file__).parent
+    folders = [torch_folder / "lib", *sorted(torch_folder.parent.glob("nvidia/*/lib"))]
     others = os.environ.get("LD_LIBRARY_PATH")
-    return {**os.environ, "LD_LIBRARY_PATH": folder + (":" + others if others else "")}
+    return {**os.environ, "LD_LIBRARY_PATH": ":".join([*map(str, folders), *([others] if others else [])])}
 
 
 class Answer(NamedTuple):
@@ -61,8 +64,12 @@ class Answer(NamedTuple):
 def ask(words: Sequence[str], answers: Sequence[int] = (0,)) -> Answer:
     """The answer of the program with --json. Raises Error, with the program's sentence, for an exit code that is not
     one of `answers`."""
-    done = subprocess.run([find_program(), *words, "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False, env=_environment())
+    words = [find_program(), *words, "--json"]
+    if _progress.is_shown():
+        done = _progress.run_with_bar(words, _environment())
+    else:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=False, env=_environment())
     messages = [line for line in done.stderr.splitlines() if line.strip()]
     if done.returncode not in answers or not done.stdout.strip():
         raise Error(_sentence(messages, done.returncode), done.returncode)

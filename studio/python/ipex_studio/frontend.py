@@ -13,6 +13,7 @@ from ._log import logger
 from ._plans import give_plans
 from ._script import plan_script, sample_arguments
 from ._training import copy_model, copy_optimizer, follow_copies
+from ._versions import is_exported
 from .errors import Error
 
 _channels_last = True
@@ -105,7 +106,7 @@ def optimize(model: Union[nn.Module, Optimizer], dtype: Optional[torch.dtype] = 
     new, pairs = (model, {}) if inplace else copy_model(model)
     if any(parameter.device.type != "cpu" for parameter in new.parameters()):
         logger.warning("%s is not on the CPU and stays as it is.", type(model).__name__)
-    elif getattr(model, "training", False):
+    elif getattr(model, "training", False) and not is_exported(model):
         _prepare_training(new)
     else:
         _optimize_for_inference(new, dtype, sample_input, switches, given)
@@ -160,6 +161,8 @@ def _tune(switches: _Switches) -> str:
 
 def _optimize_for_inference(model: nn.Module, dtype: Optional[torch.dtype], sample_input: Any, switches: _Switches,
                             given: Dict[str, Optional[bool]]) -> None:
+    for module in model.modules() if is_exported(model) else ():
+        module.training = False  # its eval() refuses
     if _channels_last:
         to_channels_last(model)
     if switches.conv_bn_folding:

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """ipex_studio under the name that scripts import."""
+import importlib.machinery
 import os
 import pathlib
 import subprocess
@@ -7,9 +8,12 @@ import sys
 import tempfile
 import unittest
 
+import torch
+
 import ipex_studio
 from ipex_studio import alias
 
+REAL = importlib.machinery.PathFinder.find_spec(alias.NAME)
 PACKAGE = pathlib.Path(ipex_studio.__file__).parent
 SCRIPT = """
 import torch
@@ -30,6 +34,7 @@ def python(*words, path, code=0):
     return done.stdout + done.stderr
 
 
+@unittest.skipIf(REAL, "the real extension is installed in this environment")
 class Activated(unittest.TestCase):
     def tearDown(self):
         alias.deactivate()
@@ -45,6 +50,17 @@ class Activated(unittest.TestCase):
         self.assertIs(intel_extension_for_pytorch.frontend, ipex.frontend)
         self.assertEqual(sys.modules["ipex_studio.compat"].__spec__.name, "ipex_studio.compat")
 
+    def test_what_scripts_ask_about_the_machine(self):
+        alias.activate()
+        import intel_extension_for_pytorch as ipex
+        import intel_extension_for_pytorch._C as core
+        self.assertIs(ipex._C, core)
+        self.assertFalse(core._has_xpu())
+        self.assertIs(ipex.xpu, torch.xpu)
+        self.assertEqual(ipex.FP32MathMode.BF32, ipex_studio.FP32MathMode.BF32)
+        with ipex.verbose(ipex.verbose.VERBOSE_OFF):
+            pass
+
     def test_what_is_missing_is_said(self):
         alias.activate()
         import intel_extension_for_pytorch as ipex
@@ -55,6 +71,7 @@ class Activated(unittest.TestCase):
         self.assertFalse(hasattr(ipex, "no_such"))
 
 
+@unittest.skipIf(REAL, "the real extension is installed in this environment")
 class Installed(unittest.TestCase):
     """In a folder of its own."""
 

@@ -168,7 +168,7 @@ class Contracts(unittest.TestCase):
         with torch.no_grad():
             traced = torch.jit.freeze(torch.jit.trace(fast, image()))
         self.check(net, traced, image())
-        self.assertNotIn("ipex", str(traced.graph))
+        self.assertNotIn("ipex_studio", str(traced.graph))
 
     def test_what_tracing_refuses_stays_and_warns_on_request(self):
         class Branch(Net):

@@ -3,6 +3,7 @@
 import copy
 import io
 import unittest
+import warnings
 from typing import Optional
 
 import torch
@@ -34,6 +35,15 @@ class ScriptModules(unittest.TestCase):
         self.assertEqual(regions(traced), 0)
         self.check(traced, fast, x)
         self.check(traced, fast, image(batch=5, side=6))
+
+    def test_other_sizes_get_plans_beside_a_torch_with_another_onednn(self):
+        x = image()
+        fast = ipex_studio.optimize(torch.jit.trace(trained_net(), x), sample_input=x)
+        with warnings.catch_warnings(record=True) as said, torch.no_grad():
+            warnings.simplefilter("always")
+            for _ in range(3):
+                fast(image(batch=5))
+        self.assertEqual([str(warning.message) for warning in said if "original code" in str(warning.message)], [])
 
     def test_inputs_are_guessed(self):
         traced = torch.jit.trace(trained_net(), image())

@@ -4,11 +4,16 @@ This is no product of Intel's. ipex_studio.alias brings it under that name.
 """
 import torch as _torch
 
-from .. import alias, disable_auto_channels_last, enable_auto_channels_last, enable_onednn_fusion, optimize
+from .. import (FP32MathMode, alias, disable_auto_channels_last, enable_auto_channels_last, enable_onednn_fusion,
+                get_fp32_math_mode, optimize, set_fp32_math_mode)
 from .._torch_check import minor as _minor
-from . import frontend
+from . import _C, frontend
+from ._verbose import verbose
 
-__all__ = ["disable_auto_channels_last", "enable_auto_channels_last", "enable_onednn_fusion", "frontend", "optimize"]
+__all__ = ["FP32MathMode", "_C", "disable_auto_channels_last", "enable_auto_channels_last", "enable_onednn_fusion",
+           "frontend", "get_fp32_math_mode", "optimize", "set_fp32_math_mode", "verbose", "xpu"]
+xpu = _torch.xpu
+VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = verbose.VERBOSE_OFF, verbose.VERBOSE_ON, verbose.VERBOSE_ON_CREATION
 __version__ = _minor(_torch.__version__) + ".0"  # scripts compare it with torch's
 
 
