@@ -12,6 +12,7 @@
 #include "profiler/comparison.h"
 #include "profiler/embedded.h"
 #include "profiler/html_charts.h"
+#include "profiler/html_waterfall.h"
 #include "profiler/summary.h"
 #include "profiler/text.h"
 
@@ -335,8 +336,9 @@ std::string htmlReport(const JobRecord& job, const std::vector<JobSummary>& jobs
              "content=\"default-src 'none'; style-src 'unsafe-inline'\"><meta name=\"color-scheme\" content=\"light "
              "dark\"><title>{} · ipex-studio</title>\n<style>\n",
              htmlText(fileName(job.model.path))) +
-         kReportCss + "</style></head>\n<body><main>\n" + header(r) + hero(r) + latency(r) + topSteps(r) + passes(r) +
-         missed(r) + history(jobs) + allSteps(r) + footer(r) + "</main></body></html>\n";
+         kReportCss + "</style></head>\n<body><main>\n" + header(r) + hero(r) + waterfallHtml(waterfallOf(job)) +
+         latency(r) + topSteps(r) + passes(r) + missed(r) + history(jobs) + allSteps(r) + footer(r) +
+         "</main></body></html>\n";
 }
 
 }  // namespace ipex_studio

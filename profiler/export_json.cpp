@@ -6,6 +6,7 @@
 #include "profiler/device_comparison.h"
 #include "profiler/summary.h"
 #include "profiler/text.h"
+#include "profiler/waterfall.h"
 
 namespace ipex_studio {
 namespace {
@@ -64,6 +65,28 @@ json runJson(const RunRecord& run) {
           {"noise", noiseJson(judgeNoise(run))}};
 }
 
+// Null where the steps of both runs were not timed.
+json waterfallJson(const Waterfall& waterfall) {
+  if (waterfall.bars.empty()) return nullptr;
+  const auto gain = [](std::int64_t ns) { return ms(static_cast<double>(ns)); };
+  json bars = json::array();
+  for (const WaterfallBar& bar : waterfall.bars) {
+    json parts = json::array();
+    for (const WaterfallPart& part : bar.parts)
+      parts.push_back({{"name", part.name}, {"gain_ms", gain(part.gain_ns)}, {"origins", part.origins}});
+    bars.push_back(
+        {{"cause", causeName(bar.cause)},
+         {"gain_ms", gain(bar.gain_ns)},
+         {"gain_ci95", {gain(bar.gain_ns) - ms(bar.half_width_ns), gain(bar.gain_ns) + ms(bar.half_width_ns)}},
+         {"parts", std::move(parts)}});
+  }
+  return {{"before_ms", gain(waterfall.before_ns)},
+          {"after_ms", gain(waterfall.after_ns)},
+          {"gain_ms", gain(waterfall.before_ns - waterfall.after_ns)},
+          {"gain_ci95", {ms(waterfall.gain_low_ns), ms(waterfall.gain_high_ns)}},
+          {"bars", std::move(bars)}};
+}
+
 json summaryJson(const RunSummary& run) {
   return {{"run", run.id},
           {"model", run.model_path},
@@ -98,6 +121,7 @@ json benchJson(const JobRecord& job) {
                  {"runs", std::move(runs)},
                  {"speedup_p50", nullptr},
                  {"speedup_ci95", nullptr},
+                 {"waterfall", waterfallJson(waterfallOf(job))},
                  {"noise", noiseJson(judgeNoise(job))}};
   const Interval speedup = speedupOf(job);
   if (speedup.value > 0) {

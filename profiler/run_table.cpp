@@ -10,6 +10,7 @@
 #include "core/record/noise.h"
 #include "profiler/summary.h"
 #include "profiler/text.h"
+#include "profiler/waterfall.h"
 
 namespace ipex_studio {
 namespace {
@@ -18,6 +19,8 @@ constexpr std::size_t kMinWidth = 60;
 constexpr std::size_t kMinFirstColumn = 28;
 constexpr std::size_t kTopSteps = 10;
 constexpr std::size_t kTopRows = 25;
+constexpr std::size_t kNamedParts = 2;
+constexpr std::size_t kPartsWidth = 60;
 
 enum class Ink { kPlain, kDim, kBold, kGood, kWarning, kBad };
 
@@ -177,6 +180,29 @@ std::string slowest(const JobRecord& job, std::size_t width, const Pen& pen) {
          '\n';
 }
 
+// Names of the largest parts of a bar.
+std::string partNames(const WaterfallBar& bar) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(bar.parts.size(), kNamedParts); ++i)
+    text += (text.empty() ? "" : ", ") + printable(bar.parts[i].name);
+  return bar.parts.size() > kNamedParts ? fmt::format("{} and {} more", text, bar.parts.size() - kNamedParts) : text;
+}
+
+std::string causes(const JobRecord& job, std::size_t width, const Pen& pen) {
+  const Waterfall waterfall = waterfallOf(job);
+  if (waterfall.bars.empty()) return {};
+  std::vector<std::vector<Cell>> rows = {{head("from before to now"), head("ms"), head("±"), head("most of it")}};
+  rows.push_back({{"baseline"}, {msText(static_cast<double>(waterfall.before_ns))}, {""}, {""}});
+  for (const WaterfallBar& bar : waterfall.bars) {
+    rows.push_back({{std::string("  ") + causeTitle(bar.cause)},
+                    {changeText(bar.gain_ns), bar.gain_ns >= 0 ? Ink::kGood : Ink::kBad},
+                    {msText(bar.half_width_ns), Ink::kDim},
+                    {ellipsized(partNames(bar), kPartsWidth), Ink::kDim}});
+  }
+  rows.push_back({{"optimized"}, {msText(static_cast<double>(waterfall.after_ns))}, {""}, {""}});
+  return '\n' + table(rows, {{3}, {3, 2}}, width, pen);
+}
+
 std::string missed(const JobRecord& job, std::size_t width, const Pen& pen) {
   const std::vector<MissedReason> reasons = missedReasons(job);
   if (reasons.empty()) return {};
@@ -196,7 +222,7 @@ std::string runTable(const JobRecord& job, std::size_t width, bool color) {
   const Pen pen(color);
   width = std::max(width, kMinWidth);
   return headline(job, width, pen) + '\n' + variants(job, width, pen) + '\n' + speedupLine(job, pen) +
-         slowest(job, width, pen) + missed(job, width, pen);
+         causes(job, width, pen) + slowest(job, width, pen) + missed(job, width, pen);
 }
 
 std::string jobTable(const std::vector<JobSummary>& jobs, std::size_t width, bool color) {

@@ -10,8 +10,9 @@
 
 namespace ipex_studio {
 
-// Baseline against optimized with the speed-up and its interval, the ten slowest steps, and declined rewrites with
-// their reasons. Lines fit into `width` columns (at least 60); `color` adds ANSI colors. Ends with a line feed.
+// Baseline against optimized with the speed-up and its interval, where the difference comes from, the ten slowest
+// steps, and declined rewrites with their reasons. Lines fit into `width` columns (at least 60); `color` adds ANSI
+// colors. Ends with a line feed.
 std::string runTable(const JobRecord& job, std::size_t width, bool color);
 
 // The rows that changed most between two runs.

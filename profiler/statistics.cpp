@@ -2,6 +2,8 @@
 #include "profiler/statistics.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <numeric>
 
 #include "core/base/error.h"
@@ -106,6 +108,51 @@ LatencyStats latencyStats(std::vector<std::int64_t> samples_ns) {
   stats.p99_ns = static_cast<double>(percentile(samples_ns, 99));
   stats.max_ns = static_cast<double>(samples_ns.back());
   return stats;
+}
+
+TimeStatistics timeStatistics(std::vector<std::int64_t> samples_ns) {
+  TimeStatistics statistics;
+  if (samples_ns.empty()) return statistics;
+  std::sort(samples_ns.begin(), samples_ns.end());
+  const auto n = static_cast<std::int64_t>(samples_ns.size());
+  statistics.samples = n;
+  statistics.p50_ns = static_cast<double>(percentile(samples_ns, 50));
+  // Order statistics around the median: binomial(n, 1/2) by its normal approximation.
+  const double spread = 0.98 * std::sqrt(static_cast<double>(n));
+  const auto low =
+      std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor(static_cast<double>(n) / 2 - spread)));
+  const auto high =
+      std::min<std::int64_t>(n - 1, static_cast<std::int64_t>(std::ceil(static_cast<double>(n) / 2 + spread)));
+  statistics.half_width_ns = static_cast<double>(samples_ns[high] - samples_ns[low]) / 2;
+  return statistics;
+}
+
+std::vector<std::vector<double>> resampledMedians(const std::vector<std::vector<std::int64_t>>& series,
+                                                  std::size_t replicates, std::uint64_t seed) {
+  std::vector<std::vector<double>> medians(series.size(), std::vector<double>(replicates, 0.0));
+  std::map<std::size_t, std::vector<std::size_t>> by_length;
+  for (std::size_t s = 0; s < series.size(); ++s) {
+    if (!series[s].empty()) by_length[series[s].size()].push_back(s);
+  }
+  for (const auto& [length, members] : by_length) {
+    std::vector<Clusters> clusters;
+    for (const std::size_t s : members) clusters.push_back(clustersOf({series[s], {}}));
+    Random random(seed);
+    std::vector<std::int32_t> counts(length);
+    for (std::size_t replicate = 0; replicate < replicates; ++replicate) {
+      draw(random, counts);
+      for (std::size_t m = 0; m < members.size(); ++m)
+        medians[members[m]][replicate] = resampledMedian(clusters[m], counts);
+    }
+  }
+  return medians;
+}
+
+double halfWidthOf(std::vector<double> replicates) {
+  if (replicates.size() < 2) return 0;
+  std::sort(replicates.begin(), replicates.end());
+  const std::size_t tail = replicates.size() / 40;  // 2.5 % on either side
+  return (replicates[replicates.size() - 1 - tail] - replicates[tail]) / 2;
 }
 
 Interval medianRatio(const RoundSamples& a, const RoundSamples& b, bool paired, std::uint64_t seed) {

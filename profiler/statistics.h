@@ -35,6 +35,21 @@ std::int64_t median(std::vector<std::int64_t> samples);
 
 LatencyStats latencyStats(std::vector<std::int64_t> samples_ns);
 
+// Median (nearest rank, as in reports) with a distribution-free 95 % interval; zeros when there are no samples.
+struct TimeStatistics {
+  double p50_ns = 0;
+  double half_width_ns = 0;  // half of the interval's width
+  std::int64_t samples = 0;
+};
+TimeStatistics timeStatistics(std::vector<std::int64_t> samples_ns);
+
+// Medians of resampled runs. Series of equal length are times of parts of the same runs, so that a replicate draws the
+// same runs for all of them. Returns `replicates` medians per series; zeros for an empty one. Deterministic for a seed.
+std::vector<std::vector<double>> resampledMedians(const std::vector<std::vector<std::int64_t>>& series,
+                                                  std::size_t replicates, std::uint64_t seed);
+// Half the width of the 95 % interval of what replicates gave; 0 for fewer than two.
+double halfWidthOf(std::vector<double> replicates);
+
 // Samples of one variant. `turn` holds the round of the interleaving that each sample belongs to; it is as long as
 // `latency_ns`, or empty.
 struct RoundSamples {

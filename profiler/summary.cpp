@@ -11,12 +11,6 @@
 namespace ipex_studio {
 namespace {
 
-// Samples of one step or node, from all instances.
-struct Gathered {
-  const StepTime* first = nullptr;
-  std::vector<std::int64_t> elapsed_ns;
-};
-
 std::string itemKey(const StepTime& time) {
   if (time.step >= 0) return std::to_string(time.step);
   std::string key = "n" + time.kind + '\n' + time.name;
@@ -24,7 +18,7 @@ std::string itemKey(const StepTime& time) {
   return key;
 }
 
-StepSummary summaryOf(const Gathered& item, const StepRecord* step) {
+StepSummary summaryOf(const StepSamples& item, const StepRecord* step) {
   StepSummary summary;
   if (step) {
     summary.step = step->index;
@@ -74,14 +68,8 @@ std::string stepScaleText(double scale) {
   return fmt::format("the runs in which steps were timed took {:.2g} times as long; scaled", 1 / scale);
 }
 
-RunDigest digestOf(const RunRecord& run) {
-  RunDigest digest;
-  digest.latency = latencyStats(run.latency_ns);
-  if (digest.latency.mean_ns > 0) digest.throughput_per_s = run.instances * 1e9 / digest.latency.mean_ns;
-
-  std::unordered_map<std::int32_t, const StepRecord*> steps;
-  for (const StepRecord& step : run.steps) steps.emplace(step.index, &step);
-  std::vector<Gathered> items;
+std::vector<StepSamples> stepSamples(const RunRecord& run) {
+  std::vector<StepSamples> items;
   std::unordered_map<std::string, std::size_t> known;
   for (const StepTime& time : run.step_times) {
     const auto [at, is_new] = known.emplace(itemKey(time), items.size());
@@ -89,8 +77,18 @@ RunDigest digestOf(const RunRecord& run) {
     std::vector<std::int64_t>& samples = items[at->second].elapsed_ns;
     samples.insert(samples.end(), time.elapsed_ns.begin(), time.elapsed_ns.end());
   }
+  return items;
+}
+
+RunDigest digestOf(const RunRecord& run) {
+  RunDigest digest;
+  digest.latency = latencyStats(run.latency_ns);
+  if (digest.latency.mean_ns > 0) digest.throughput_per_s = run.instances * 1e9 / digest.latency.mean_ns;
+
+  std::unordered_map<std::int32_t, const StepRecord*> steps;
+  for (const StepRecord& step : run.steps) steps.emplace(step.index, &step);
   double profiled_ns = 0;
-  for (const Gathered& item : items) {
+  for (const StepSamples& item : stepSamples(run)) {
     const auto step = steps.find(item.first->step);
     digest.steps.push_back(summaryOf(item, step == steps.end() ? nullptr : step->second));
     profiled_ns += static_cast<double>(digest.steps.back().p50_ns);

@@ -47,6 +47,15 @@ double stepScale(double steps_ns, double run_ns);
 // A clause that says so: "the runs in which steps were timed took 1.3 times as long; scaled"; empty for 1.
 std::string stepScaleText(double scale);
 
+// All samples of one step, or of one node left to the interpreter, from all instances.
+struct StepSamples {
+  const StepTime* first = nullptr;  // lives as long as the run
+  std::vector<std::int64_t> elapsed_ns;
+};
+
+// In order of execution, as RunDigest::steps, which has an entry for each.
+std::vector<StepSamples> stepSamples(const RunRecord& run);
+
 RunDigest digestOf(const RunRecord& run);
 
 // Returns "1x64x56x56", or "8 × 2x64x56x56" if a batch is computed in eight micro-batches.

@@ -13,6 +13,7 @@
   PANEL(kPassesPanel)      \
   PANEL(kGraphPanel)       \
   PANEL(kInspectorPanel)   \
+  PANEL(kWaterfallPanel)   \
   PANEL(kOperationsPanel)  \
   PANEL(kTimelinePanel)    \
   PANEL(kMemoryPanel)      \

@@ -6,6 +6,7 @@
 
 #include "studio/panels/panel.h"
 #include "studio/panels/table_cells.h"
+#include "studio/ui/advice_offer.h"
 
 namespace ipex_studio {
 namespace {
@@ -188,8 +189,7 @@ class PassesPanel : public Panel {
       swatch(ui_, color);
       ImGui::SameLine(ui_.px(30), 0);
       const float width = ImGui::GetContentRegionAvail().x - ui_.px(12);
-      const bool offered =
-          advice.try_it.empty() ? !advice.action.empty() && snapshot.work.tuning.possible : snapshot.overrides.possible;
+      const bool offered = offerIsPossible(advice, snapshot);
       const int by_mouse = paragraphWithLinks(ui_, advice.text, {advice.link, offered ? advice.offer : ""}, width);
       const int clicked = marked && by_key >= 0 ? by_key : by_mouse;
       if (marked) {
@@ -199,20 +199,11 @@ class PassesPanel : public Panel {
         ImGui::GetWindowDrawList()->AddRectFilled({left, begin.y}, {left + ui_.px(3), ImGui::GetCursorScreenPos().y},
                                                   ui_.theme.accent);
       }
-      if (clicked == 0) follow(advice, selection);
-      if (clicked == 1 && offered && advice.try_it.empty()) selection.request(advice.action);
-      if (clicked == 1 && offered && !advice.try_it.empty()) {
-        commands.post(OverrideCommand{snapshot.overrides.now.adding(advice.try_it), true});
-        selection.front_panel = "precision";
-      }
+      if (clicked == 0) showAdvised(advice, selection);
+      if (clicked == 1 && offered) takeOffer(advice, snapshot, selection, commands);
       ImGui::Dummy({1, ui_.px(3)});
       ImGui::PopID();
     }
-  }
-
-  static void follow(const Advice& advice, Selection& selection) {
-    if (!advice.origins.empty()) selection.select(advice.origins, true);
-    if (!advice.tab.empty()) selection.front_panel = advice.tab;
   }
 
   const Ui& ui_;

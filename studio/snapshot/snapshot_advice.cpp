@@ -156,8 +156,8 @@ std::map<std::int32_t, StepCandidates> candidatesOf(const RunRecord& run) {
 }
 
 // Another kernel for a step, to be pinned and measured.
-Advice pinAdvice(const StepCandidates& at, const DispatchRecord& other, std::string text) {
-  Advice advice{Advice::Tone::kHint, std::move(text), "Show", at.step->origins, "kernels", {}, "", "Try it"};
+Advice pinAdvice(const StepCandidates& at, const DispatchRecord& other, double saved_ns, std::string text) {
+  Advice advice{Advice::Tone::kHint, std::move(text), "Show", at.step->origins, "kernels", {}, "", "Try it", saved_ns};
   advice.try_it.pins.push_back(
       {at.step->spec, at.step->dst_shape, other.kernel, other.layout, displayText(at.step->name, 80)});
   return advice;
@@ -183,7 +183,7 @@ void adviseOnLayouts(const JobIndex& index, std::vector<Advice>* advice) {
           row.time.p50_ns + static_cast<double>(reader->second.chosen->elapsed_ns - other->elapsed_ns);
       if (saved_ns <= most_ns) continue;
       most_ns = saved_ns;
-      best = pinAdvice(reader->second, *other,
+      best = pinAdvice(reader->second, *other, saved_ns,
                        fmt::format("{} in {} would need no reorder before it: about {} less ({}).",
                                    displayText(reader->second.step->name, 48), displayText(reorder.src_layout, 24),
                                    formatTime(saved_ns), percent(saved_ns / run.latency.p50_ns)));
@@ -206,7 +206,7 @@ void adviseOnKernels(const JobIndex& index, std::vector<Advice>* advice) {
       if (saved_ns <= most_ns) continue;
       most_ns = saved_ns;
       best =
-          pinAdvice(at, *other,
+          pinAdvice(at, *other, saved_ns,
                     fmt::format("Alone, {} is {} faster on {} than what the plan took.", displayText(other->kernel, 40),
                                 formatTime(saved_ns), displayText(at.step->name, 48)));
     }
@@ -335,6 +335,15 @@ void adviseOnUnattributed(const JobIndex& index, std::vector<Advice>* advice) {
 }
 
 }  // namespace
+
+const Advice* recommendedAdvice(const std::vector<Advice>& advice) {
+  const Advice* best = nullptr;
+  for (const Advice& one : advice) {
+    if (one.offer.empty()) continue;
+    if (best == nullptr || one.gain_ns > best->gain_ns) best = &one;
+  }
+  return best;
+}
 
 std::vector<Advice> makeAdvice(const JobRecord& job, const JobIndex& index) {
   std::vector<Advice> advice;

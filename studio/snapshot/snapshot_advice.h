@@ -10,4 +10,7 @@ namespace ipex_studio {
 // Derives at most eight sentences, the most worthwhile first. `index` has everything but the advice.
 std::vector<Advice> makeAdvice(const JobRecord& job, const JobIndex& index);
 
+// The advice to follow first: that with the largest measured gain, else the first with an offer; null if there is none.
+const Advice* recommendedAdvice(const std::vector<Advice>& advice);
+
 }  // namespace ipex_studio

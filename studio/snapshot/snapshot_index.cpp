@@ -162,23 +162,6 @@ std::vector<std::int32_t> lookUp(const Table& table, const std::vector<OriginId>
 
 }  // namespace
 
-TimeStatistics timeStatistics(std::vector<std::int64_t> samples_ns) {
-  TimeStatistics statistics;
-  if (samples_ns.empty()) return statistics;
-  std::sort(samples_ns.begin(), samples_ns.end());
-  const auto n = static_cast<std::int64_t>(samples_ns.size());
-  statistics.samples = n;
-  statistics.p50_ns = static_cast<double>(percentile(samples_ns, 50));
-  // Order statistics around the median: binomial(n, 1/2) by its normal approximation.
-  const double spread = 0.98 * std::sqrt(static_cast<double>(n));
-  const auto low =
-      std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor(static_cast<double>(n) / 2 - spread)));
-  const auto high =
-      std::min<std::int64_t>(n - 1, static_cast<std::int64_t>(std::ceil(static_cast<double>(n) / 2 + spread)));
-  statistics.half_width_ns = static_cast<double>(samples_ns[high] - samples_ns[low]) / 2;
-  return statistics;
-}
-
 std::shared_ptr<const JobIndex> buildJobIndex(const JobRecord& job) {
   auto index = std::make_shared<JobIndex>();
   indexStages(job, index.get());
@@ -202,6 +185,7 @@ std::shared_ptr<const JobIndex> buildJobIndex(const JobRecord& job) {
   for (std::size_t o = 0; o < job.model.origins.size(); ++o) {
     index->origin_by_id.emplace(job.model.origins[o].id, static_cast<std::int32_t>(o));
   }
+  index->waterfall = waterfallOf(job);
   index->advice = makeAdvice(job, *index);
   return index;
 }

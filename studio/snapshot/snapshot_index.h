@@ -11,19 +11,12 @@
 #include "core/record/noise.h"
 #include "core/record/records.h"
 #include "profiler/statistics.h"
+#include "profiler/waterfall.h"
 #include "studio/snapshot/kind_group.h"
 #include "studio/snapshot/overrides.h"
 #include "studio/snapshot/snapshot_timeline.h"
 
 namespace ipex_studio {
-
-// Median (nearest rank, as in reports) with a distribution-free 95 % interval; zeros when there are no samples.
-struct TimeStatistics {
-  double p50_ns = 0;
-  double half_width_ns = 0;  // half of the interval's width
-  std::int64_t samples = 0;
-};
-TimeStatistics timeStatistics(std::vector<std::int64_t> samples_ns);
 
 // One row of the operations table: a plan step, or a node that stayed with the interpreter.
 struct OperationRow {
@@ -79,6 +72,7 @@ struct Advice {
   Overrides try_it;               // decisions that follow the advice, to be added to those in force; empty: none
   std::string action;             // action (Action::name) that the window offers instead; empty: none
   std::string offer;              // text of the link that tries the decisions or starts the action
+  double gain_ns = 0;             // time that measurements of kernels let expect from the offer; 0: not measured
 };
 
 struct JobIndex {
@@ -87,8 +81,9 @@ struct JobIndex {
   std::int32_t default_stage = -1;  // index of the last stage that shows operations, not whole regions; -1: none
   RunIndex baseline;                // run is null when not measured
   RunIndex optimized;
-  Interval speedup;    // speed of optimized over baseline; its value is 0 if not measured
-  NoiseVerdict noise;  // whether the machine was quiet meanwhile
+  Interval speedup;     // speed of optimized over baseline; its value is 0 if not measured
+  NoiseVerdict noise;   // whether the machine was quiet meanwhile
+  Waterfall waterfall;  // where the difference between baseline and optimized comes from; without bars: not known
   std::vector<Advice> advice;
   std::unordered_map<OriginId, std::vector<std::int32_t>> remarks_of_origin;
   std::unordered_map<OriginId, std::int32_t> origin_by_id;  // index into ModelRecord::origins

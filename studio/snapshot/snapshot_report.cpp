@@ -8,6 +8,7 @@
 
 #include "profiler/embedded.h"
 #include "profiler/html_charts.h"
+#include "profiler/html_waterfall.h"
 #include "profiler/text.h"
 #include "studio/protocol/text_base64.h"
 #include "studio/snapshot/snapshot_tables.h"
@@ -91,7 +92,7 @@ std::string screenReportHtml(const StudioSnapshot& snapshot, const ScreenReport&
     for (const std::string& name : report.selected) text += " <code>" + htmlText(displayText(name)) + "</code>";
     text += "</p>\n";
   }
-  text += adviceHtml(*snapshot.index);
+  text += waterfallHtml(snapshot.index->waterfall) + adviceHtml(*snapshot.index);
   if (report.table.fill != nullptr) text += tableHtml(filledTable(report.table, snapshot));
   return text + "</main></body></html>\n";
 }

@@ -76,7 +76,7 @@ class App {
   bool drawn_ = false;
   bool folded_right_ = false;  // true: the inspector was hidden for want of room, not by the user
   Panel* alone_ = nullptr;
-  std::string tab_ = "operations";
+  std::string tab_ = "waterfall";
   std::shared_ptr<const BisectRecord> found_;  // first wrong node of the last snapshot
   std::string opened_;                         // file that was open in the last snapshot
 };

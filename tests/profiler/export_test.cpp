@@ -47,6 +47,17 @@ JobRecord hostileJob() {
   return job;
 }
 
+TEST(Exports, TellWhereTheDifferenceComesFrom) {
+  const JobRecord job = syntheticJob();
+  const json waterfall = benchJson(job).at("waterfall");
+  double sum = 0;
+  for (const json& bar : waterfall.at("bars")) sum += bar.at("gain_ms").get<double>();
+  EXPECT_NEAR(sum, waterfall.at("before_ms").get<double>() - waterfall.at("after_ms").get<double>(), 1e-9);
+  EXPECT_THAT(htmlReport(job, {}), HasSubstr("Fused operations"));
+  EXPECT_THAT(runTable(job, 120, false), HasSubstr("Fused operations"));
+  EXPECT_TRUE(benchJson(JobRecord()).at("waterfall").is_null());
+}
+
 TEST(Summary, SharesAndUnattributedAddUpToTheRun) {
   const JobRecord job = syntheticJob();
   const RunDigest digest = digestOf(job.runs[1]);

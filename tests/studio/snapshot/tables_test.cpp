@@ -13,6 +13,7 @@
 #include "studio/panels/operations_table.h"
 #include "studio/panels/panel_list.h"
 #include "studio/snapshot/overrides.h"
+#include "studio/snapshot/snapshot_advice.h"
 #include "studio/snapshot/snapshot_memory.h"
 #include "studio/snapshot/snapshot_precision.h"
 #include "studio/snapshot/snapshot_tables.h"
@@ -203,6 +204,33 @@ TEST(Tables, EveryPanelHasOneAsCsvAndJson) {
             snapshot->index->baseline.rows.size() + snapshot->index->optimized.rows.size());
   EXPECT_THROW(panelTable("nonsense", *snapshot), Error);
   EXPECT_EQ(tableFileName(*snapshot, "log"), "resnet50-log");
+}
+
+TEST(Tables, TheWaterfallIsTheWholeDifference) {
+  const SnapshotPtr snapshot = testing::resnetSnapshot();
+  const PanelTable table = panelTable("waterfall", *snapshot);
+  ASSERT_FALSE(table.rows.empty());
+  double gained = 0;
+  for (const auto& row : table.rows) gained += row[1].number;
+  const Waterfall& waterfall = snapshot->index->waterfall;
+  EXPECT_NEAR(gained, static_cast<double>(waterfall.before_ns - waterfall.after_ns) / 1e6, 1e-9);
+  ASSERT_EQ(table.more.size(), 1U);
+  EXPECT_GE(table.more[0].rows.size(), table.rows.size() - 1) << "all but the time between operations has places";
+}
+
+TEST(Advice, RecommendsTheLargestMeasuredGain) {
+  const auto offering = [](const char* offer, double gain_ns) {
+    Advice advice;
+    advice.offer = offer;
+    advice.gain_ns = gain_ns;
+    return advice;
+  };
+  const std::vector<Advice> all = {offering("", 9e6), offering("Measure again", 0), offering("Try it", 1e6),
+                                   offering("Try the other", 2e6)};
+  EXPECT_EQ(recommendedAdvice(all), &all[3]) << "what offers nothing cannot be pressed";
+  EXPECT_EQ(recommendedAdvice({all.begin(), all.begin() + 1}), nullptr);
+  const std::vector<Advice> unmeasured = {all[0], all[1]};
+  EXPECT_EQ(recommendedAdvice(unmeasured), &unmeasured[1]);
 }
 
 TEST(Tables, HostileTextIsSafe) {

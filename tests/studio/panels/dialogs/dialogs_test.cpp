@@ -347,7 +347,7 @@ TEST_F(DialogsTest, ReportsAreAskedForWithWhatIsSelected) {
   const auto report = app_.takeReport();
   ASSERT_TRUE(report);
   EXPECT_EQ(report->path, "resnet50-report.html");
-  EXPECT_EQ(report->table.panel, "operations");
+  EXPECT_EQ(report->table.panel, "waterfall");
   EXPECT_THAT(report->selected, Not(::testing::IsEmpty()));
   EXPECT_FALSE(app_.takeReport());
 }
@@ -360,12 +360,12 @@ TEST_F(DialogsTest, LinksBesideTheTabsSaveWhatTheTabShows) {
     for (float x = 1470; x < 1600; x += 12) {
       ui_.click(x, y, [&] { app_.frame(*snapshot_, commands_); });
       for (const SaveTableCommand& save : posted<SaveTableCommand>()) {
-        EXPECT_EQ(save.table.panel, "operations");
+        EXPECT_EQ(save.table.panel, "waterfall");
         paths.insert(save.path);
       }
     }
   }
-  EXPECT_THAT(paths, ElementsAre("resnet50-operations.csv", "resnet50-operations.json"));
+  EXPECT_THAT(paths, ElementsAre("resnet50-waterfall.csv", "resnet50-waterfall.json"));
 }
 
 TEST_F(DialogsTest, AClickOnAPointTakesItsPrecisionsOver) {

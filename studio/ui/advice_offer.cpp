@@ -1,0 +1,22 @@
+// See advice_offer.h.
+#include "studio/ui/advice_offer.h"
+
+namespace ipex_studio {
+
+bool offerIsPossible(const Advice& advice, const StudioSnapshot& snapshot) {
+  if (advice.offer.empty()) return false;
+  return advice.try_it.empty() ? !advice.action.empty() && snapshot.work.tuning.possible : snapshot.overrides.possible;
+}
+
+void takeOffer(const Advice& advice, const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
+  if (advice.try_it.empty()) return selection.request(advice.action);
+  commands.post(OverrideCommand{snapshot.overrides.now.adding(advice.try_it), true});
+  selection.front_panel = "precision";
+}
+
+void showAdvised(const Advice& advice, Selection& selection) {
+  if (!advice.origins.empty()) selection.select(advice.origins, true);
+  if (!advice.tab.empty()) selection.front_panel = advice.tab;
+}
+
+}  // namespace ipex_studio
