@@ -74,7 +74,8 @@ c10::TypePtr packedStateType(const PackedLayer& layer) { return torch::jit::Scri
 
 IValue packedState(const PackedLayer& layer, const IValue& object) {
   const IValue state = object.type()->expectRef<c10::ClassType>().getMethod("__getstate__")({object});
-  const auto types = packedStateType(layer)->containedTypes();
+  const c10::TypePtr type = packedStateType(layer);
+  const auto types = type->containedTypes();
   bool sound = state.isTuple() && state.toTupleRef().elements().size() == types.size();
   for (std::size_t i = 0; sound && i < types.size(); ++i) sound = fits(state.toTupleRef().elements()[i], types[i]);
   if (!sound || !isKnownKind(layer, state)) {

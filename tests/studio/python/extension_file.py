@@ -8,6 +8,7 @@ import types
 import zipfile
 
 import torch
+import torch.jit._pickle
 
 _CLASSES = types.ModuleType("__torch__.torch.classes.ipex_prepack")
 _STORAGES = {torch.float32: torch.FloatStorage, torch.int64: torch.LongStorage}

@@ -92,7 +92,7 @@ class Extension(unittest.TestCase):
             torch.jit.load(self.path)
         with self.assertRaisesRegex(ipex_studio.Error, "calls torch_ipex::rnnt_update of") as caught:
             tell(["convert", self.path, "-o", self.plain, "--input", "x:2x3"])
-        self.assertEqual(caught.exception.code, 3)
+        self.assertEqual(caught.exception.exit_code, 3)
         self.assertFalse(os.path.exists(self.plain))
 
     def test_addresses_in_a_file_are_not_followed(self):
