@@ -148,14 +148,20 @@ const TableReader& table() {
   return read;
 }
 
-std::shared_ptr<torch::jit::Graph> compileBody(const ExtensionOperator& of) {
+// A body, and the functions that it was inlined from: its nodes name them, and errors of a run tell the names.
+struct CompiledBody {
+  std::shared_ptr<torch::jit::CompilationUnit> unit;
+  std::shared_ptr<torch::jit::Graph> graph;
+};
+
+CompiledBody compileBody(const ExtensionOperator& of) {
   std::string arguments = of.arguments;
   replaceEach(&arguments, ";", ",");
-  // Owns the called functions until they are inlined.
-  const auto unit = torch::jit::compile(fmt::format("{}def written({}):\n{}", table().functions, arguments, of.body));
-  auto graph = torch::jit::toGraphFunction(unit->get_function("written")).graph()->copy();
-  torch::jit::Inline(*graph);
-  return graph;
+  CompiledBody body;
+  body.unit = torch::jit::compile(fmt::format("{}def written({}):\n{}", table().functions, arguments, of.body));
+  body.graph = torch::jit::toGraphFunction(body.unit->get_function("written")).graph()->copy();
+  torch::jit::Inline(*body.graph);
+  return body;
 }
 
 }  // namespace
@@ -174,13 +180,13 @@ const ExtensionOperator* extensionOperator(const c10::FunctionSchema& schema) {
 
 std::shared_ptr<torch::jit::Graph> writtenOut(const c10::FunctionSchema& schema) {
   static std::mutex mutex;
-  static std::unordered_map<const ExtensionOperator*, std::shared_ptr<torch::jit::Graph>> compiled;
+  static std::unordered_map<const ExtensionOperator*, CompiledBody> compiled;
   const ExtensionOperator* of = extensionOperator(schema);
   if (of == nullptr) return nullptr;
   const std::lock_guard<std::mutex> lock(mutex);
-  auto& graph = compiled[of];
-  if (graph == nullptr) graph = compileBody(*of);
-  return graph;
+  CompiledBody& body = compiled[of];
+  if (body.graph == nullptr) body = compileBody(*of);
+  return body.graph;
 }
 
 }  // namespace ipex_studio

@@ -90,6 +90,15 @@ TEST(WriteOutExtension, LayersOfAFrozenFileArePlain) {
   expectSame(model.module(), {{at::randn({3, 3, 6, 6})}});
 }
 
+// The error names the functions that nodes were inlined from, which must be there still.
+TEST(WriteOutExtension, ErrorsOfARunAreSentences) {
+  const Module module = fileModule(std::string(kConvolution) + "    return c\n",
+                                   {convolution(weight({4, 3, 3, 3}), IValue()), at::empty({0})});
+  Model model = throughFile(module);
+  EXPECT_THROW(call(model.module(), {at::randn({1, 3, 0, 8})}), std::exception);
+  EXPECT_THROW(call(model.module(), {at::randn({1, 5, 8, 8})}), std::exception);
+}
+
 TEST(WriteOutExtension, LayersThatAreAttributesBecomeTheirStates) {
   const at::Tensor w = weight({4, 1, 3, 3});
   const Module module = fileModule(
