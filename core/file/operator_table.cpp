@@ -32,6 +32,7 @@ class OperatorTable {
     return found == risks_.end() ? nullptr : found->second;
   }
   bool isStock(const std::string& name) const { return stock_.count(name) != 0; }
+  bool isExtension(const std::string& name) const { return extension_.count(name) != 0; }
   bool isClass(const std::string& name) const { return classes_.count(name) != 0; }
 
  private:
@@ -45,6 +46,8 @@ class OperatorTable {
     for (std::string name; names >> name;) {
       if (head == "stock") {
         stock_.insert(name);
+      } else if (head == "extension") {
+        extension_.insert(name);
       } else if (startsWith(head, "class ")) {
         classes_.insert(head.substr(6) + "::" + name);
       } else {
@@ -66,7 +69,7 @@ class OperatorTable {
 
   std::deque<OperatorRisk> sections_;
   std::unordered_map<std::string, const OperatorRisk*> risks_;
-  std::set<std::string> stock_, classes_;
+  std::set<std::string> stock_, extension_, classes_;
 };
 
 const OperatorTable& operatorTable() {
@@ -84,6 +87,7 @@ bool isWord(std::string_view text) {
 
 const OperatorRisk* operatorRisk(const std::string& name) { return operatorTable().find(name); }
 bool isStockNamespace(const std::string& name) { return operatorTable().isStock(name); }
+bool isExtensionNamespace(const std::string& name) { return operatorTable().isExtension(name); }
 bool isListedClass(const std::string& name) { return operatorTable().isClass(name); }
 
 std::vector<std::string> parseOperatorList(std::string_view text, const std::string& path) {

@@ -20,6 +20,9 @@ const OperatorRisk* operatorRisk(const std::string& name);
 // True for namespaces of PyTorch itself ("aten"); operators of others need a library. Thread-safe.
 bool isStockNamespace(const std::string& name);
 
+// True for a namespace of Intel Extension for PyTorch. Thread-safe.
+bool isExtensionNamespace(const std::string& name);
+
 // True if the list names the class of C++ ("quantized::LinearPackedParamsBase"). Thread-safe.
 bool isListedClass(const std::string& name);
 

@@ -255,7 +255,13 @@ class CodeReader {
     ++report_->operators[full];
     const OperatorRisk* risk = operatorRisk(full);
     if (risk != nullptr && !risk->kind.empty()) findRisk(full, *risk, true, false);
-    if (!isStockNamespace(space) && space != "ipex_studio") {
+    if (isExtensionNamespace(space)) {
+      find(kExtensionFinding,
+           fmt::format("Calls {} of Intel Extension for PyTorch, which becomes operators of PyTorch when the file is "
+                       "loaded.",
+                       full),
+           false);
+    } else if (!isStockNamespace(space) && space != "ipex_studio") {
       find("foreign-operators", fmt::format("Needs operators of '{}' ({}), which stock PyTorch lacks.", space, full),
            false);
     } else if (risk == nullptr) {
@@ -304,6 +310,12 @@ bool isUtf8(std::string_view text) {
 std::optional<Finding> classFinding(const std::string& name) {
   if (startsWith(name, "ipex_studio::") && isListedClass(name)) return std::nullopt;
   const bool known = isListedClass(name);
+  if (known && isExtensionNamespace(name.substr(0, name.find(':')))) {
+    return Finding{
+        kExtensionFinding, "",
+        fmt::format("Holds {} of Intel Extension for PyTorch, whose weights are read when the file is loaded.", name),
+        false};
+  }
   return Finding{
       "custom-class", "",
       fmt::format("Uses class {}{}.", name,

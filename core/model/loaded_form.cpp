@@ -2,16 +2,16 @@
 #include "core/model/loaded_form.h"
 
 #include <fmt/format.h>
-#include <torch/csrc/jit/api/function_impl.h>
 
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
-#include <unordered_set>
 
+#include "core/extension/write_out_extension.h"
 #include "core/file/pt_file.h"
 #include "core/graph/fused_op.h"
 #include "core/graph/origins.h"
+#include "core/torch/module_graphs.h"
 
 namespace ipex_studio {
 
@@ -21,28 +21,6 @@ using torch::jit::Module;
 using torch::jit::Node;
 
 namespace {
-
-// Calls `visit` for the graph of every method and free function, once each, and for graphs inside of them (forks).
-void forEachGraph(const Module& module, const std::function<void(Graph&)>& visit) {
-  std::unordered_set<const Graph*> seen;
-  std::function<void(Graph&)> walk = [&](Graph& graph) {
-    if (!seen.insert(&graph).second) return;
-    visit(graph);
-    for (Node* node : allNodes(graph)) {
-      if (node->hasAttribute(c10::attr::Subgraph)) walk(*node->g(c10::attr::Subgraph));
-      if (node->kind() != c10::prim::CallFunction) continue;
-      torch::jit::Function* called = node->input(0)->type()->expectRef<c10::FunctionType>().function();
-      if (auto* own = torch::jit::tryToGraphFunction(*called)) walk(*own->graph());
-    }
-  };
-  std::unordered_set<const c10::ClassType*> types;
-  for (const Module& part : module.modules()) {
-    if (!types.insert(part.type().get()).second) continue;
-    for (torch::jit::Function* method : part.type()->methods()) {
-      if (auto* own = torch::jit::tryToGraphFunction(*method)) walk(*own->graph());
-    }
-  }
-}
 
 // Replaces the attributes of a module and its submodules for which `change` returns a value.
 void changeAttributes(const Module& module, const std::function<c10::optional<IValue>(const IValue&)>& change) {
@@ -154,6 +132,8 @@ FormHints formHints(const PtFileReport& report) {
   FormHints hints;
   hints.names_gpu = std::any_of(report.findings.begin(), report.findings.end(),
                                 [](const Finding& finding) { return finding.kind == "names-gpu"; });
+  hints.of_extension = std::any_of(report.findings.begin(), report.findings.end(),
+                                   [](const Finding& finding) { return finding.kind == kExtensionFinding; });
   hints.holds_fp16 = report.tensor_bytes.count("float16") != 0;
   return hints;
 }
@@ -179,6 +159,12 @@ LoadedForm bringIntoForm(Module& module, const FormHints& hints) {
         "The model was saved in training mode; it runs in evaluation mode here, and so does the export.");
   }
   module.eval();
+  if (hints.of_extension) {
+    const int operators = writeOutExtension(module);
+    form.notes.push_back(fmt::format(
+        "The file was written by Intel Extension for PyTorch; {} of its operators became operators of PyTorch.",
+        operators));
+  }
   const int devices = hints.names_gpu ? readGpuAsCpu(module) : 0;
   if (devices > 0) {
     form.notes.push_back(

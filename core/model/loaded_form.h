@@ -1,4 +1,5 @@
-// Changes to a freshly loaded module before it runs here: evaluation mode, the CPU, a dtype that the CPU computes in.
+// Changes to a freshly loaded module before it runs here: evaluation mode, the CPU, a dtype that the CPU computes in,
+// operators of PyTorch.
 #pragma once
 
 #include <string>
@@ -15,6 +16,7 @@ struct PtFileReport;
 struct FormHints {
   bool names_gpu = false;
   bool holds_fp16 = false;
+  bool of_extension = false;  // written by Intel Extension for PyTorch
 };
 
 // What the inspection of the file tells.

@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/extension/declare_extension.h"
+#include "core/extension/write_out_extension.h"
 #include "core/file/pt_file.h"
 #include "core/graph/graph_heap.h"
 #include "core/graph/inline_forks.h"
@@ -118,6 +120,19 @@ torch::jit::Module frozenCopy(const torch::jit::Module& module, const std::vecto
   return frozen.attributes().size() == 0 ? frozen : copyModule(frozen);
 }
 
+void refuseUnknownOperators(const PtFileReport& report, const std::string& path) {
+  std::vector<std::string> names;
+  for (const auto& [name, count] : report.operators) names.push_back(name);
+  const std::vector<std::string> unknown = unknownToUs(names);
+  if (unknown.empty()) return;
+  throw Error(
+      ExitCode::kBadModel,
+      fmt::format("'{}' calls {} of Intel Extension for PyTorch, which cannot be written in operators of PyTorch "
+                  "here; save the model without ipex.optimize, or load a library that defines {} with --library "
+                  "FILE.",
+                  path, fmt::join(unknown, ", "), unknown.size() == 1 ? "it" : "them"));
+}
+
 // Refuses a method that is not exported, and a model without forward if no method is named.
 void requireMethod(const torch::jit::Module& module, const std::string& method) {
   const std::vector<std::string> methods = exportedMethods(module);
@@ -138,6 +153,9 @@ Model Model::load(const std::string& path, const std::string& method) {
   const FileDescriptor file(openModelFile(path));
   const PtFileReport report = inspectPtFile(file.get(), path, InspectOptions{false, false});
   refuseLostWeights(report, path);
+  const FormHints hints = formHints(report);
+  if (hints.of_extension) declareExtension();
+  refuseUnknownOperators(report, path);
   Model model;
   model.path_ = path;
   try {
@@ -145,7 +163,7 @@ Model Model::load(const std::string& path, const std::string& method) {
   } catch (const c10::Error& problem) {
     throw loadError(path, problem);
   }
-  LoadedForm form = bringIntoForm(model.module_, formHints(report));
+  LoadedForm form = bringIntoForm(model.module_, hints);
   model.notes_ = std::move(form.notes);
   model.reads_fp16_as_fp32_ = form.fp16_as_fp32;
   requireMethod(model.module_, method);

@@ -26,6 +26,8 @@ int dispatch(const CommandLine& line, const WindowRunner& window) {
       return calibrateAndSave(line);
     case CommandKind::kQuantize:
       return quantizeAndExport(line);
+    case CommandKind::kConvert:
+      return convertModel(line);
     case CommandKind::kTune:
       return tunePrecision(line);
     case CommandKind::kShow:

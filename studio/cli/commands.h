@@ -16,6 +16,7 @@ using WindowRunner = std::function<int(const WindowOptions& options, SnapshotSou
 int runAndExport(const CommandLine& line);  // run, bench
 int calibrateAndSave(const CommandLine& line);
 int quantizeAndExport(const CommandLine& line);
+int convertModel(const CommandLine& line);
 int tunePrecision(const CommandLine& line);
 int showGraph(const CommandLine& line);
 int printPasses(const CommandLine& line);

@@ -73,6 +73,15 @@ for --disable, a precision, or what was changed in the other file. Without that,
 again. Exit codes: 0 nothing is over the tolerance, 4 something is, others as for run.
 )";
 
+constexpr char kConvertExamples[] = R"(
+Examples:
+  ipex-studio convert old.pt -o plain.pt
+
+Files of Intel Extension for PyTorch name its packed layers and fused operators, and load with it alone. Here they become
+operators of PyTorch with weights in its own layout, checked on inputs. What is not known is refused with its name (exit
+code 3). `run` opens such files as they are.
+)";
+
 constexpr char kShowExamples[] = R"(
 Examples:
   ipex-studio show model.pt                          after all passes
@@ -133,6 +142,16 @@ void addMeasuringCommands(CLI::App& app, CommandLine& line) {
               FlagSet::kCalibration, FlagSet::kMetric, FlagSet::kCosine});
     addWorkerFlag(*command, line, kSharedGroup);
   }
+}
+
+void addConvertCommand(CLI::App& app, CommandLine& line) {
+  CLI::App* convert = addCommand(app, line, CommandKind::kConvert, "convert",
+                                 "Write a model in the operators of stock PyTorch, not optimized");
+  addModel(*convert, line);
+  convert->add_option("-o,--output", line.output, "Write the model there.")->required()->type_name("FILE");
+  addForce(*convert, line);
+  addFlags(*convert, line, {FlagSet::kModel});
+  convert->footer(kConvertExamples);
 }
 
 void addPrecisionCommands(CLI::App& app, CommandLine& line) {
@@ -331,6 +350,7 @@ std::unique_ptr<CLI::App> makeApp(CommandLine& line) {
   app->footer(kMainExamples);
   addStudio(*app, line);
   addMeasuringCommands(*app, line);
+  addConvertCommand(*app, line);
   addPrecisionCommands(*app, line);
   addLookingCommands(*app, line);
   addCheck(*app, line);

@@ -25,6 +25,7 @@ enum class CommandKind {
   kBisect,
   kCalibrate,
   kQuantize,
+  kConvert,
   kTune,
   kCompare,
   kReport,

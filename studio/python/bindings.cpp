@@ -6,6 +6,8 @@
 #include <torch/csrc/jit/python/pybind_utils.h>
 
 #include "core/base/error.h"
+#include "core/extension/declare_extension.h"
+#include "core/extension/write_out_extension.h"
 #include "core/model/model.h"
 #include "core/record/options.h"
 #include "core/runtime/machine_facts.h"
@@ -79,6 +81,11 @@ PYBIND11_MODULE(_engine, m) {
         "for forward, or None to guess them.");
   m.def(
       "has_bf16", [] { return machineCapabilities().bf16; }, "True if this CPU multiplies BF16.");
+  m.def("declare_extension", &declareExtension,
+        "Declares names of Intel Extension for PyTorch, so that files that hold them load.");
+  m.def("write_out_extension", &writeOutExtension, py::arg("module"),
+        "Replaces operators and packed layers of Intel Extension for PyTorch in a torch._C.ScriptModule; returns the "
+        "number of operators.");
   m.def("signature_of", &signatureOf, py::arg("arguments"), py::arg("sizes"),
         "Dtypes, ranks and sizes of plain tensors as bytes; None for other arguments.");
   py::class_<Watch>(m, "Watch", "Watches dictionaries of modules, given as (dictionary, key, value), and empty ones.")

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Hashable, List, Optional, Tuple
 import torch
 
 from . import _engine
+from ._extension import reads_extension
 from ._forms import UnknownForm, put_together, take_apart, without_sizes
 from ._log import logger
 from ._plans import CannotPlan, check_results, run_once
@@ -125,4 +126,5 @@ def install() -> None:
     for name in ("freeze", "load"):
         function = getattr(torch.jit, name)
         if not hasattr(function, "_ipex_wraps"):
-            setattr(torch.jit, name, _with_plans(function))
+            read = reads_extension(function) if name == "load" else function
+            setattr(torch.jit, name, _with_plans(read))

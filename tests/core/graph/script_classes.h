@@ -29,12 +29,14 @@ class no_grad:
     return None
 )";
 
-// Makes an object of class `name` of `source`, a text of classes as in code/__torch__.py, and sets its attributes.
+// Makes an object of class `name` of `source`, a text of classes as in code/__torch__.py, and sets its attributes. The
+// text calls `constants` CONSTANTS.c0, CONSTANTS.c1 …
 class ScriptClasses {
  public:
-  explicit ScriptClasses(std::string source)
+  explicit ScriptClasses(std::string source, std::vector<IValue> constants = {})
       : source_(std::make_shared<torch::jit::Source>(std::move(source))),
         unit_(std::make_shared<torch::jit::CompilationUnit>()),
+        constants_(std::move(constants)),
         importer_(
             unit_, &constants_, [this](const std::string&) { return source_; }, /*version=*/2) {}
 

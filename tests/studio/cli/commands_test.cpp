@@ -208,6 +208,19 @@ TEST(Run, PortableFilesBelowFp32HoldStockOperators) {
   written("int8", {"quantize", model, "--data", data});
 }
 
+TEST(Convert, WritesTheModelAsItIs) {
+  const Sandpit pit;
+  const std::string model = modelFile("small.pt"), out = pit.path("plain.pt");
+  const Outcome made = pit.run({"convert", model, "-o", out});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.err, HasSubstr("Written to " + out + ", in operators of PyTorch."));
+  EXPECT_EQ(pit.run({"verify", model, out}).code, 0);
+  const json before = json::parse(pit.run({"inspect", model, "--json"}).out);
+  const json after = json::parse(pit.run({"inspect", out, "--json"}).out);
+  EXPECT_EQ(before["operators"]["aten::relu"], after["operators"]["aten::relu"]);
+  EXPECT_EQ(pit.run({"convert", model, "-o", out}).code, 2);  // it is there already
+}
+
 TEST(Run, ExportsFitATarget) {
   const Sandpit pit;
   const std::string model = modelFile("small.pt"), out = pit.path("fast.pt"), list = pit.path("ops.txt");
