@@ -8,7 +8,7 @@
 
 #include "core/base/replace_file.h"
 #include "core/record/records_json.h"
-#include "profiler/export_json.h"
+#include "profiler/export/export_json.h"
 #include "profiler/precision_table.h"
 #include "profiler/run_table.h"
 #include "studio/cli/commands.h"

@@ -5,7 +5,7 @@
 
 #include "core/record/records_json.h"
 #include "profiler/comparison.h"
-#include "profiler/export_json.h"
+#include "profiler/export/export_json.h"
 #include "profiler/run_table.h"
 #include "studio/cli/commands.h"
 #include "studio/cli/progress.h"

@@ -6,8 +6,8 @@
 
 #include "core/base/replace_file.h"
 #include "core/record/records_json.h"
-#include "profiler/export_html.h"
-#include "profiler/export_json.h"
+#include "profiler/export/export_html.h"
+#include "profiler/export/export_json.h"
 #include "studio/cli/commands.h"
 #include "studio/job/session_files.h"
 

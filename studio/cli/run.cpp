@@ -8,7 +8,7 @@
 #include "core/plan/prepared_weights.h"
 #include "core/record/records_json.h"
 #include "profiler/device_comparison.h"
-#include "profiler/export_json.h"
+#include "profiler/export/export_json.h"
 #include "profiler/faster_fp32.h"
 #include "profiler/precision_table.h"
 #include "profiler/run_table.h"

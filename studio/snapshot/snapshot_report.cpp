@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "profiler/embedded.h"
-#include "profiler/html_charts.h"
-#include "profiler/html_waterfall.h"
+#include "profiler/export/html_charts.h"
+#include "profiler/export/html_waterfall.h"
 #include "profiler/text.h"
 #include "studio/protocol/text_base64.h"
 #include "studio/snapshot/snapshot_tables.h"

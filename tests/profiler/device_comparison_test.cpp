@@ -4,7 +4,7 @@
 
 #include "core/record/device_copy_name.h"
 #include "profiler/device_comparison.h"
-#include "profiler/export_json.h"
+#include "profiler/export/export_json.h"
 
 namespace ipex_studio {
 namespace {

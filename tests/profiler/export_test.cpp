@@ -10,8 +10,8 @@
 
 #include "core/record/records_json.h"
 #include "profiler/comparison.h"
-#include "profiler/export_html.h"
-#include "profiler/export_json.h"
+#include "profiler/export/export_html.h"
+#include "profiler/export/export_json.h"
 #include "profiler/run_table.h"
 #include "profiler/summary.h"
 #include "profiler/text.h"

@@ -1,5 +1,5 @@
 // The JSON of `run`, `bench` and `compare`.
-#include "profiler/export_json.h"
+#include "profiler/export/export_json.h"
 
 #include "core/record/noise.h"
 #include "core/record/records_json.h"

@@ -1,5 +1,5 @@
 // The sections of the report, one function each.
-#include "profiler/export_html.h"
+#include "profiler/export/export_html.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 
 #include "profiler/comparison.h"
 #include "profiler/embedded.h"
-#include "profiler/html_charts.h"
-#include "profiler/html_waterfall.h"
+#include "profiler/export/html_charts.h"
+#include "profiler/export/html_waterfall.h"
 #include "profiler/summary.h"
 #include "profiler/text.h"
 

@@ -1,5 +1,5 @@
 // See html_waterfall.h.
-#include "profiler/html_waterfall.h"
+#include "profiler/export/html_waterfall.h"
 
 #include <fmt/format.h>
 

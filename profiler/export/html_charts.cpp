@@ -1,5 +1,5 @@
 // Bars, histograms, strips and histories as SVG.
-#include "profiler/html_charts.h"
+#include "profiler/export/html_charts.h"
 
 #include <fmt/format.h>
 

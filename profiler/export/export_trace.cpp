@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "core/record/records_json.h"
-#include "profiler/export_json.h"
+#include "profiler/export/export_json.h"
 #include "profiler/summary.h"
 
 namespace ipex_studio {
