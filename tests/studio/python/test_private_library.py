@@ -17,7 +17,7 @@ def path_of(name):
     """Where this process has a library."""
     ctypes.CDLL(name)
     with open("/proc/self/maps", encoding="utf-8") as file:
-        return next(line.split()[-1] for line in file if name.split(".so")[0] in line)
+        return next(line.split()[-1] for line in file if "/" + name.split(".so")[0] + ".so" in line)
 
 
 class PrivateLibrary(unittest.TestCase):
