@@ -96,14 +96,9 @@ class ConvolutionXpu final : public Kernel {
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& given, std::string* reason) const override {
-    PrepareArgs args = given;
-    args.src[kSrc] = channelsSideBySide(args.src[kSrc]);
-    for (std::size_t s = kBias; s < args.src.size(); ++s) {
-      if (args.src[s].block > 0) args.src[s] = contiguousDesc(DType::kF32, args.src[s].dims);
-    }
-    const TensorDesc dst = channelsLastDesc(DType::kF32, args.dst[0].dims);
-    ChainJob chain_job;
-    if (!describeImageChain(args, dst, &chain_job, reason)) return nullptr;
+    auto operands = operandsOfLayer(given, reason);
+    if (!operands) return nullptr;
+    const PrepareArgs& args = operands->args;
     const ConvolutionJob job = describeJob(args, args.src[kSrc]);
     const std::int64_t places = std::int64_t{job.kernel[0]} * job.kernel[1];
     const std::int64_t floats = (job.isDepthwise() ? 1 : job.groups) * places * job.inputs * job.padded;
@@ -112,12 +107,9 @@ class ConvolutionXpu final : public Kernel {
       return nullptr;
     }
     auto op = std::make_unique<ConvolutionOp>(openClDevice(args), job, weightsOnDevice(args, job, floats), floats);
-    op->job = std::move(chain_job);
-    op->src = args.src;
-    op->dst = {dst};
-    op->packed.assign(args.src.size(), false);
-    op->packed[kWeights] = true;
     op->flops = 2 * args.dst[0].dims.count() * job.inputs * places;
+    std::move(*operands).moveTo(op.get());
+    op->packed[kWeights] = true;
     return op;
   }
 

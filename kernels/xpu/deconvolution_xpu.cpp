@@ -90,26 +90,18 @@ class DeconvolutionXpu final : public Kernel {
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& given, std::string* reason) const override {
-    PrepareArgs args = given;
-    args.src[kSrc] = channelsSideBySide(args.src[kSrc]);
-    for (std::size_t s = kBias; s < args.src.size(); ++s) {
-      if (args.src[s].block > 0) args.src[s] = contiguousDesc(DType::kF32, args.src[s].dims);
-    }
-    const TensorDesc dst = channelsLastDesc(DType::kF32, args.dst[0].dims);
-    ChainJob chain_job;
-    if (!describeImageChain(args, dst, &chain_job, reason)) return nullptr;
+    auto operands = operandsOfLayer(given, reason);
+    if (!operands) return nullptr;
+    const PrepareArgs& args = operands->args;
     const DeconvolutionJob job = describeDeconvolution(args);
     if (!fitsDevice(args.src[kSrc]) || !fitsDevice(args.src[kWeights]) || job.weights() > (std::int64_t{1} << 30)) {
       *reason = "size";
       return nullptr;
     }
     auto op = std::make_unique<DeconvolutionOp>(openClDevice(args), job, packDeconvolution(args, job));
-    op->job = std::move(chain_job);
-    op->src = args.src;
-    op->dst = {dst};
-    op->packed.assign(args.src.size(), false);
-    op->packed[kWeights] = true;
     op->flops = 2 * args.src[kSrc].dims.count() * job.outputs * job.places();
+    std::move(*operands).moveTo(op.get());
+    op->packed[kWeights] = true;
     return op;
   }
 };

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "core/op/tensor_view.h"
 #include "kernels/common/convolution_geometry.h"
@@ -34,6 +37,35 @@ void describeImage(const TensorDesc& x, const Dims& y, Job* job) {
   job->x_pixel = narrowed(x.strides[3]);
 }
 
+// What an operation on images reads and gives, channels side by side, and the chain behind it.
+struct ImageOperands {
+  PrepareArgs args;
+  TensorDesc dst;
+  ChainJob chain;
+
+  template <typename Op>
+  void moveTo(Op* op) && {
+    op->job = std::move(chain);
+    op->src = args.src;
+    op->dst = {dst};
+    op->packed.assign(args.src.size(), false);
+  }
+};
+
+// Of an operation whose only operand before the post-operations is the image. nullopt, with the reason, where the
+// device cannot compute it.
+inline std::optional<ImageOperands> operandsOfImage(const PrepareArgs& given, std::string* reason) {
+  ImageOperands operands{given, channelsLastDesc(DType::kF32, given.dst[0].dims), {}};
+  TensorDesc& image = operands.args.src[0];
+  image = channelsSideBySide(image);
+  ChainBuilder chain(operands.dst);
+  chain.applyPostOps(operands.args, 1);
+  if (!chain.finish(&operands.chain, reason)) return std::nullopt;
+  if (fitsDevice(image)) return operands;
+  *reason = "size";
+  return std::nullopt;
+}
+
 // Bias, one for each channel, and the post-operations of a layer with weights.
 inline bool describeImageChain(const PrepareArgs& args, const TensorDesc& dst, ChainJob* job, std::string* reason) {
   ChainBuilder chain(dst);
@@ -48,6 +80,18 @@ inline bool describeImageChain(const PrepareArgs& args, const TensorDesc& dst, C
   }
   chain.applyPostOps(args, kFirstPostOperand);
   return chain.finish(job, reason);
+}
+
+// The same of a layer with weights, without a look at the sizes.
+inline std::optional<ImageOperands> operandsOfLayer(const PrepareArgs& given, std::string* reason) {
+  ImageOperands operands{given, channelsLastDesc(DType::kF32, given.dst[0].dims), {}};
+  auto& src = operands.args.src;
+  src[kSrc] = channelsSideBySide(src[kSrc]);
+  for (std::size_t s = kBias; s < src.size(); ++s) {
+    if (src[s].block > 0) src[s] = contiguousDesc(DType::kF32, src[s].dims);
+  }
+  if (!describeImageChain(operands.args, operands.dst, &operands.chain, reason)) return std::nullopt;
+  return operands;
 }
 
 // Sets how a window moves over the image.

@@ -55,22 +55,11 @@ class UpsampleXpu final : public Kernel {
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& given, std::string* reason) const override {
-    PrepareArgs args = given;
-    args.src[0] = channelsSideBySide(args.src[0]);
-    const TensorDesc dst = channelsLastDesc(DType::kF32, args.dst[0].dims);
-    ChainBuilder chain(dst);
-    chain.applyPostOps(args, 1);
-    ChainJob chain_job;
-    if (!chain.finish(&chain_job, reason)) return nullptr;
-    if (!fitsDevice(args.src[0])) {
-      *reason = "size";
-      return nullptr;
-    }
-    auto op = std::make_unique<UpsampleOp>(openClDevice(args), describeUpsample(args.spec, args.src[0], dst.dims));
-    op->job = std::move(chain_job);
-    op->src = args.src;
-    op->dst = {dst};
-    op->packed.assign(args.src.size(), false);
+    auto operands = operandsOfImage(given, reason);
+    if (!operands) return nullptr;
+    auto op = std::make_unique<UpsampleOp>(openClDevice(given),
+                                           describeUpsample(given.spec, operands->args.src[0], operands->dst.dims));
+    std::move(*operands).moveTo(op.get());
     return op;
   }
 };
