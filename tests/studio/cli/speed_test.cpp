@@ -54,7 +54,7 @@ TEST(Speed, RecordedRunsAreReadAtOnce) {
     }
   }
   expectAnswer(pit, {"compare", path, "1", "20"}, kAtOnce_s);
-  expectAnswer(pit, {"report", path, "-o", pit.path("report.html")}, kAtOnce_s);
+  expectAnswer(pit, {"report", path, "-o", pit.path("report.html"), "--force"}, kAtOnce_s);
 }
 
 }  // namespace
