@@ -131,6 +131,24 @@ TEST(WriteOutExtension, FusedOperatorsAreTheirChains) {
   EXPECT_EQ(difference(call(model.module(), {x}), expected), "");
 }
 
+// The third layer is the one beside the others where there are four.
+TEST(WriteOutExtension, BottlenecksOfThreeAndFourLayers) {
+  const at::Tensor a = weight({4, 3, 3, 3}), b = weight({4, 4, 3, 3}), beside = weight({5, 3, 3, 3}),
+                   c = weight({5, 4, 3, 3}), d = weight({4, 5, 3, 3});
+  const Module module = fileModule(
+      "    y = ops.ipex_prepack.convolution_bottleneck_run(x, CONSTANTS.c0, CONSTANTS.c1, CONSTANTS.c2, CONSTANTS.c3)\n"
+      "    return ops.ipex_prepack.convolution_bottleneck_run(y, CONSTANTS.c4, CONSTANTS.c1, CONSTANTS.c3)\n",
+      {convolution(a, IValue()), convolution(b, IValue()), convolution(beside, IValue()), convolution(c, IValue()),
+       convolution(d, IValue())});
+  Model model = throughFile(module);
+  const auto layer = [](const at::Tensor& x, const at::Tensor& w) { return at::conv2d(x, w, {}, 1, 1); };
+  const auto relu = [&](const at::Tensor& x, const at::Tensor& w) { return at::relu(layer(x, w)); };
+  const at::Tensor x = at::randn({2, 3, 6, 6});
+  const at::Tensor y = at::relu(layer(relu(relu(x, a), b), c) + layer(x, beside));
+  const at::Tensor expected = at::relu(layer(relu(relu(y, d), b), c) + y);
+  EXPECT_EQ(difference(call(model.module(), {x}), expected), "");
+}
+
 TEST(WriteOutExtension, OperatorsOfSeveralResults) {
   std::vector<IValue> constants;
   for (const auto& sizes : std::vector<std::vector<std::int64_t>>{{12, 4}, {12, 3}, {12}, {12}})
