@@ -1,4 +1,4 @@
-// PassContext: facts about the graph that a pass may ask for.
+// PassContext: facts about the graph that a pass may ask for; and libtorch's own passes as one of ours.
 #include "core/graph/pass.h"
 
 #include <algorithm>
@@ -101,6 +101,21 @@ bool isDisabled(const OptimizeOptions& options, const std::string& pass) {
 
 bool concerns(const Pass& pass, const GraphIndex& graph_index) {
   return pass.needs.empty() || graph_index.hasAny(pass.needs);
+}
+
+bool runStockPass(Graph& graph, PassContext& context, const char* what,
+                  const std::function<void(std::shared_ptr<Graph>&)>& body) {
+  if (!context.rewriter.permit()) return false;
+  OriginTable& origins = context.rewriter.origins();
+  const std::vector<OriginId> before = origins.liveIds(context.graph_index().all());
+  const std::uint64_t hash_before = context.graph_index().hash();
+  std::shared_ptr<Graph> view = sharedView(graph);
+  body(view);
+  const GraphIndex after(graph);
+  if (after.hash() == hash_before) return false;
+  origins.reconcile(after.all(), before);
+  context.rewriter.stock(before, origins.liveIds(after.all()), what);
+  return true;
 }
 
 }  // namespace ipex_studio

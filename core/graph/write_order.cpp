@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "core/graph/fresh_values.h"
 #include "core/graph/origins.h"
 
 namespace ipex_studio {
@@ -101,13 +102,13 @@ MemoryWrites memoryWrites(torch::jit::Graph& graph, const torch::jit::AliasDb& a
 }
 
 bool isWritten(const Value* value, const MemoryWrites& writes, const torch::jit::AliasDb& aliases) {
-  return aliases.hasWriters(value) || sharesWithAny(value, writes.carried, aliases);
+  return !hasOneName(value) && (aliases.hasWriters(value) || sharesWithAny(value, writes.carried, aliases));
 }
 
 bool mayBeWrittenAfter(const Value* value, const Node* node, const MemoryWrites& writes,
                        const torch::jit::AliasDb& aliases) {
+  if (!isWritten(value, writes, aliases)) return false;
   if (sharesWithAny(value, writes.carried, aliases)) return true;
-  if (!aliases.hasWriters(value)) return false;
   if (value->node()->kind() == c10::prim::Constant) return true;
   const torch::jit::ValueSet values{value};
   return std::any_of(writes.writers.begin(), writes.writers.end(), [&](Node* writer) {

@@ -2,33 +2,11 @@
 #include "passes/match/aliasing.h"
 
 #include <algorithm>
-#include <string>
-#include <unordered_set>
 
 namespace ipex_studio {
 
 using torch::jit::Node;
 using torch::jit::Value;
-
-bool mayReturnInput(const Node* node) {
-  static const std::unordered_set<std::string> names = {"dropout",       "feature_dropout",
-                                                        "alpha_dropout", "feature_alpha_dropout",
-                                                        "type_as",       "broadcast_tensors",
-                                                        "atleast_1d",    "atleast_2d",
-                                                        "atleast_3d",    "einsum",
-                                                        "meshgrid",      "tensordot"};
-  return names.count(node->kind().toUnqualString()) != 0;
-}
-
-bool isFresh(const Value* value) {
-  const Node* node = value->node();
-  const bool ours = std::string(node->kind().ns().toUnqualString()) == "ipex_studio";
-  if ((!node->kind().is_aten() && !ours) || !node->blocks().empty() || mayReturnInput(node)) return false;
-  const auto* schema = node->maybeSchema();
-  if (schema == nullptr || schema->returns().size() <= value->offset()) return false;
-  const auto& result = schema->returns()[value->offset()];
-  return result.alias_info() == nullptr && result.type()->kind() == c10::TypeKind::TensorType;
-}
 
 bool isGraphOutput(const Value* value) {
   constexpr std::size_t kLookedAt = 32;

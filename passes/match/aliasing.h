@@ -1,15 +1,10 @@
 // Decides when one value may stand for another although memory is shared, for the passes that eliminate nodes.
 #pragma once
 
+#include "core/graph/fresh_values.h"
 #include "core/graph/pass.h"
 
 namespace ipex_studio {
-
-// True if the value owns memory that no other value names when it is made. Decided by schema, except for operators
-// known to return their input all the same.
-bool isFresh(const torch::jit::Value* value);
-// Operators whose schema promises a fresh result but which may return their input or a view of it.
-bool mayReturnInput(const torch::jit::Node* node);
 
 // True if the value is a result of its block. Only the first readers of a value with many are checked: it has other
 // uses in any case, and all its readers may ask.

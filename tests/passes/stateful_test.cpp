@@ -114,5 +114,68 @@ def forward(self, x):
   }
 }
 
+// A step of a decoder that keeps keys and values in buffers: only the writes themselves stay with the interpreter.
+TEST(Stateful, ReadersOfWrittenBuffersArePlanned) {
+  const Module module = scriptModule(R"(
+def forward(self, x, at: int):
+    self.k[:, at:at + 1] = torch.linear(x, self.wk)
+    self.v[:, at:at + 1] = torch.linear(x, self.wv)
+    k = self.k[:, :at + 1]
+    v = self.v[:, :at + 1]
+    a = torch.softmax(torch.matmul(torch.linear(x, self.wq), k.transpose(1, 2)) / 4.0, -1)
+    y = torch.linear(torch.matmul(a, v), self.wo)
+    return torch.linear(torch.relu(torch.linear(y, self.wf)), self.wo)
+)",
+                                     {{"wk", weight({16, 16})},
+                                      {"wv", weight({16, 16})},
+                                      {"wq", weight({16, 16})},
+                                      {"wo", weight({16, 16})},
+                                      {"wf", weight({16, 16})}},
+                                     {{"k", at::zeros({1, 8, 16})}, {"v", at::zeros({1, 8, 16})}});
+  OptimizedModel result = optimized(module, {at::randn({1, 1, 16}), 3});
+  EXPECT_GE(result.coverage.nodes, 0.45);
+  Module eager = module.deepcopy();
+  for (std::int64_t step = 0; step < 6; ++step) {
+    const Inputs inputs{at::randn({1, 1, 16}), step};
+    EXPECT_EQ(difference(call(result.module, inputs), call(eager, inputs)), "") << step;
+  }
+}
+
+// A filter that reads its state before it writes it: what it read is no later value.
+TEST(Stateful, ReadersBeforeAWriteStayBeforeIt) {
+  const Module module = scriptModule(R"(
+def forward(self, x):
+    y = torch.linear(x, self.w) + torch.relu(self.s) * 0.5
+    self.s.copy_(torch.tanh(y))
+    z = torch.linear(torch.relu(self.s), self.w)
+    self.s.mul_(2.0)
+    return y + z, torch.relu(self.s)
+)",
+                                     {{"w", weight({6, 6})}}, {{"s", at::randn({2, 6})}});
+  OptimizedModel result = optimized(module, {at::randn({2, 6})});
+  EXPECT_GE(result.coverage.nodes, 0.5);
+  Module eager = module.deepcopy();
+  for (int step = 0; step < 4; ++step) {
+    const Inputs inputs{at::randn({2, 6})};
+    EXPECT_EQ(difference(call(result.module, inputs), call(eager, inputs)), "") << step;
+  }
+}
+
+// libtorch's alias analysis does not follow a name from one round of a loop into the next.
+TEST(Stateful, WhatALoopHandsToItsNextRoundIsWritten) {
+  const Module module = scriptModule(R"(
+def forward(self, x, n: int):
+    base = torch.relu(x)
+    h = x * 2.0
+    for i in range(n):
+        h.add_(1.0)
+        h = base.clone()
+    return h, base
+)");
+  OptimizedModel result = optimized(module, {at::randn({2, 6}), 2});
+  for (std::int64_t rounds = 0; rounds < 4; ++rounds)
+    EXPECT_EQ(difference(module, result.module, {at::randn({2, 6}), rounds}), "") << rounds;
+}
+
 }  // namespace
 }  // namespace ipex_studio
