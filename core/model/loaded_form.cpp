@@ -47,7 +47,7 @@ void replaceConstant(Node* constant, const IValue& value) {
 // Devices in the code and in attributes become the CPU; returns their number.
 int readGpuAsCpu(const Module& module) {
   int changed = 0;
-  const IValue cpu(c10::Device(c10::kCPU));
+  const IValue cpu{at::Device(at::kCPU)};
   forEachGraph(module, [&](Graph& graph) {
     for (Node* node : allNodes(graph, /*with_constants=*/true)) {
       if (node->kind() == c10::prim::Constant) {

@@ -42,9 +42,9 @@ Device& openDevice(const std::string& asked) {
   static std::map<std::string, Device*> opened;
   const std::lock_guard<std::mutex> lock(mutex);
   Device*& device = opened[asked];
-  if (device == nullptr && deviceOpener() == nullptr)
+  if (device == nullptr && deviceOpener().load() == nullptr)
     throw Error(ExitCode::kUnsupported, fmt::format("No device '{}' can be opened here; use \"cpu\".", asked));
-  if (device == nullptr) device = &deviceOpener()(asked);
+  if (device == nullptr) device = &deviceOpener().load()(asked);
   return *device;
 }
 
