@@ -5,20 +5,13 @@
 // post-ops.
 #include <algorithm>
 
-#include "kernels/common/convolution_geometry.h"
-#include "kernels/common/layer_operands.h"
 #include "kernels/xpu/device_op.h"
 #include "kernels/xpu/image_xpu.h"
 
 namespace ipex_studio {
 namespace {
 
-struct ConvolutionJob {
-  std::int32_t pixels = 0, height = 0, width = 0;
-  std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0;
-  std::int32_t kernel[2] = {}, stride[2] = {}, padding[2] = {}, dilation[2] = {};
-  std::int32_t groups = 1, inputs = 0, outputs = 0, padded = 0;
-
+struct ConvolutionJob : WindowJob {
   bool isDepthwise() const { return groups > 1 && inputs == 1 && outputs == 1; }
 };
 
@@ -52,13 +45,10 @@ class ConvolutionOp final : public ChainOp {
   const float* zeros_;
 };
 
-ConvolutionJob describeJob(const PrepareArgs& args, const TensorDesc& x) {
+ConvolutionJob describeJob(const PrepareArgs& args) {
   const Dims& w = args.src[kWeights].dims;
   ConvolutionJob job;
-  describeImage(x, args.dst[0].dims, &job);
-  describeWindow(convolutionGeometry(args.spec, 2), &job);
-  for (std::size_t s = 0; s < 2; ++s) job.kernel[s] = narrowed(w[static_cast<int>(s) + 2]);
-  job.groups = narrowed(args.spec.intOr("groups", 1));
+  describeWindowLayer(args, &job);
   job.inputs = narrowed(w[1]);
   job.outputs = narrowed(w[0] / job.groups);
   job.padded = narrowed(wholeLanes(job.isDepthwise() ? job.groups : job.outputs));
@@ -68,7 +58,7 @@ ConvolutionJob describeJob(const PrepareArgs& args, const TensorDesc& x) {
 // w[O,C/g,y,x] as [g][y][x][C/g][O/g up to whole vectors], or [y][x][g up to whole vectors] of one channel a group.
 void packConvolution(const ConvolutionJob& job, const float* from, float* to) {
   const bool depthwise = job.isDepthwise();
-  const std::int64_t places = std::int64_t{job.kernel[0]} * job.kernel[1], inputs = job.inputs;
+  const std::int64_t places = job.places(), inputs = job.inputs;
   for (std::int64_t g = 0; g < job.groups; ++g) {
     for (std::int64_t o = 0; o < job.outputs; ++o) {
       for (std::int64_t c = 0; c < inputs; ++c) {
@@ -86,28 +76,20 @@ class ConvolutionXpu final : public Kernel {
  public:
   const char* name() const override { return "convolution_xpu"; }
 
-  Verdict supports(const PrepareArgs& args) const override {
-    if (!allF32(args)) return Verdict::no("dtype");
-    if (args.dst[0].dims.rank != 4) return Verdict::no("rank");
-    if (args.spec.has("src_zero")) return Verdict::no("quantized");
-    if (args.src[kSrc].dims.count() == 0) return Verdict::no("empty");
-    if (args.constant[kWeights] == nullptr) return Verdict::no("weights-not-constant");
-    return args.src[kWeights].isContiguous() ? Verdict::yes() : Verdict::no("layout");
-  }
+  Verdict supports(const PrepareArgs& args) const override { return supportsLayer(args); }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& given, std::string* reason) const override {
     auto operands = operandsOfLayer(given, reason);
     if (!operands) return nullptr;
     const PrepareArgs& args = operands->args;
-    const ConvolutionJob job = describeJob(args, args.src[kSrc]);
-    const std::int64_t places = std::int64_t{job.kernel[0]} * job.kernel[1];
-    const std::int64_t floats = (job.isDepthwise() ? 1 : job.groups) * places * job.inputs * job.padded;
-    if (!fitsDevice(args.src[kSrc]) || !fitsDevice(args.src[kWeights]) || floats > (std::int64_t{1} << 30)) {
+    const ConvolutionJob job = describeJob(args);
+    const std::int64_t floats = (job.isDepthwise() ? 1 : job.groups) * job.places() * job.inputs * job.padded;
+    if (!fitsLayer(args, floats)) {
       *reason = "size";
       return nullptr;
     }
     auto op = std::make_unique<ConvolutionOp>(openClDevice(args), job, weightsOnDevice(args, job, floats), floats);
-    op->flops = 2 * args.dst[0].dims.count() * job.inputs * places;
+    op->flops = 2 * args.dst[0].dims.count() * job.inputs * job.places();
     std::move(*operands).moveTo(op.get());
     op->packed[kWeights] = true;
     return op;

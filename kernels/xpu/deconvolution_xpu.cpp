@@ -11,13 +11,7 @@
 namespace ipex_studio {
 namespace {
 
-struct DeconvolutionJob {
-  std::int32_t pixels = 0, height = 0, width = 0;
-  std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0;
-  std::int32_t kernel[2] = {}, stride[2] = {}, padding[2] = {}, dilation[2] = {};
-  std::int32_t groups = 1, inputs = 0, outputs = 0, padded = 0;
-
-  std::int64_t places() const { return std::int64_t{kernel[0]} * kernel[1]; }
+struct DeconvolutionJob : WindowJob {
   std::int64_t weights() const { return groups * places() * inputs * padded; }
 };
 
@@ -45,10 +39,7 @@ class DeconvolutionOp final : public ChainOp {
 DeconvolutionJob describeDeconvolution(const PrepareArgs& args) {
   const Dims& w = args.src[kWeights].dims;
   DeconvolutionJob job;
-  describeImage(args.src[kSrc], args.dst[0].dims, &job);
-  describeWindow(convolutionGeometry(args.spec, 2), &job);
-  for (std::size_t s = 0; s < 2; ++s) job.kernel[s] = narrowed(w[static_cast<int>(s) + 2]);
-  job.groups = narrowed(args.spec.intOr("groups", 1));
+  describeWindowLayer(args, &job);
   job.inputs = narrowed(w[0] / job.groups);
   job.outputs = narrowed(w[1]);
   job.padded = narrowed(wholeLanes(job.outputs));
@@ -81,12 +72,7 @@ class DeconvolutionXpu final : public Kernel {
   const char* name() const override { return "deconvolution_xpu"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (!allF32(args)) return Verdict::no("dtype");
-    if (args.dst[0].dims.rank != 4) return Verdict::no("rank");
-    if (args.spec.has("src_zero")) return Verdict::no("quantized");
-    if (args.src[kSrc].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
-    if (args.constant[kWeights] == nullptr) return Verdict::no("weights-not-constant");
-    return args.src[kWeights].isContiguous() ? Verdict::yes() : Verdict::no("layout");
+    return args.dst[0].dims.count() == 0 ? Verdict::no("empty") : supportsLayer(args);
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& given, std::string* reason) const override {
@@ -94,7 +80,7 @@ class DeconvolutionXpu final : public Kernel {
     if (!operands) return nullptr;
     const PrepareArgs& args = operands->args;
     const DeconvolutionJob job = describeDeconvolution(args);
-    if (!fitsDevice(args.src[kSrc]) || !fitsDevice(args.src[kWeights]) || job.weights() > (std::int64_t{1} << 30)) {
+    if (!fitsLayer(args, job.weights())) {
       *reason = "size";
       return nullptr;
     }

@@ -37,7 +37,7 @@ void describeImage(const TensorDesc& x, const Dims& y, Job* job) {
   job->x_pixel = narrowed(x.strides[3]);
 }
 
-// What an operation on images reads and gives, channels side by side, and the chain behind it.
+// The operands and the result of an operation on images, channels side by side, and the chain behind it.
 struct ImageOperands {
   PrepareArgs args;
   TensorDesc dst;
@@ -52,14 +52,15 @@ struct ImageOperands {
   }
 };
 
-// Of an operation whose only operand before the post-operations is the image. nullopt, with the reason, where the
-// device cannot compute it.
-inline std::optional<ImageOperands> operandsOfImage(const PrepareArgs& given, std::string* reason) {
+// Returns those of an operation whose first operand is the image; the others stay as they are. Returns nullopt, with
+// the reason, where the device cannot compute it.
+inline std::optional<ImageOperands> operandsOfImage(const PrepareArgs& given, std::string* reason,
+                                                    int first_post_operand = 1) {
   ImageOperands operands{given, channelsLastDesc(DType::kF32, given.dst[0].dims), {}};
   TensorDesc& image = operands.args.src[0];
   image = channelsSideBySide(image);
   ChainBuilder chain(operands.dst);
-  chain.applyPostOps(operands.args, 1);
+  chain.applyPostOps(operands.args, first_post_operand);
   if (!chain.finish(&operands.chain, reason)) return std::nullopt;
   if (fitsDevice(image)) return operands;
   *reason = "size";
@@ -94,6 +95,16 @@ inline std::optional<ImageOperands> operandsOfLayer(const PrepareArgs& given, st
   return operands;
 }
 
+// A layer with weights under a window that moves over the image, as programs read it.
+struct WindowJob {
+  std::int32_t pixels = 0, height = 0, width = 0;
+  std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0;
+  std::int32_t kernel[2] = {}, stride[2] = {}, padding[2] = {}, dilation[2] = {};
+  std::int32_t groups = 1, inputs = 0, outputs = 0, padded = 0;  // channels of a group; padded: up to whole vectors
+
+  std::int64_t places() const { return std::int64_t{kernel[0]} * kernel[1]; }
+};
+
 // Sets how a window moves over the image.
 template <typename Job>
 void describeWindow(const ConvolutionGeometry& geometry, Job* job) {
@@ -102,6 +113,30 @@ void describeWindow(const ConvolutionGeometry& geometry, Job* job) {
     job->padding[s] = narrowed(geometry.padding_begin[s]);
     job->dilation[s] = narrowed(geometry.dilation[s] + 1);
   }
+}
+
+// Sets all but the channels.
+inline void describeWindowLayer(const PrepareArgs& args, WindowJob* job) {
+  const Dims& w = args.src[kWeights].dims;
+  describeImage(args.src[kSrc], args.dst[0].dims, job);
+  describeWindow(convolutionGeometry(args.spec, 2), job);
+  for (std::size_t s = 0; s < 2; ++s) job->kernel[s] = narrowed(w[static_cast<int>(s) + 2]);
+  job->groups = narrowed(args.spec.intOr("groups", 1));
+}
+
+// The reason against a layer with weights, beside its sizes; yes if there is none.
+inline Verdict supportsLayer(const PrepareArgs& args) {
+  if (!allF32(args)) return Verdict::no("dtype");
+  if (args.dst[0].dims.rank != 4) return Verdict::no("rank");
+  if (args.spec.has("src_zero")) return Verdict::no("quantized");
+  if (args.src[kSrc].dims.count() == 0) return Verdict::no("empty");
+  if (args.constant[kWeights] == nullptr) return Verdict::no("weights-not-constant");
+  return args.src[kWeights].isContiguous() ? Verdict::yes() : Verdict::no("layout");
+}
+
+// True if the device can hold the image and the weights, `floats` of them once they are packed.
+inline bool fitsLayer(const PrepareArgs& args, std::int64_t floats) {
+  return fitsDevice(args.src[kSrc]) && fitsDevice(args.src[kWeights]) && floats <= (std::int64_t{1} << 30);
 }
 
 }  // namespace ipex_studio

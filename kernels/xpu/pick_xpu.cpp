@@ -61,7 +61,7 @@ class BagsOp final : public DeviceOp {
 bool isIndex(const TensorDesc& x) { return x.dtype == DType::kS64 || x.dtype == DType::kS32; }
 std::int32_t hasLong(const TensorDesc& x) { return x.dtype == DType::kS64 ? 1 : 0; }
 
-// What all of them ask: floats picked by the sources of `indices`.
+// Says whether floats are picked, by indices in the sources `indices`, as all of these operations do.
 Verdict picksFloats(const PrepareArgs& args, int table, std::initializer_list<int> indices) {
   for (const int index : indices) {
     if (!isIndex(args.src[static_cast<std::size_t>(index)])) return Verdict::no("dtype");

@@ -21,7 +21,7 @@ struct SqueezeExciteJob {
 class SqueezeExciteOp final : public DeviceOp {
  public:
   SqueezeExciteOp(OpenClDevice& device, const SqueezeExciteJob& job)
-      : DeviceOp(device, "squeeze_excite", "squeezeExcite", {16, 1, 1}), job_(job) {
+      : DeviceOp(device, "squeeze_excite", "squeezeExcite", {16, 1, 1}), squeeze_(job) {
     const std::int64_t images = job.images, tiles = wholeLanes(job.channels) / kLanes;
     addItems(images * tiles);
     addItems(images * job.hidden);
@@ -29,28 +29,28 @@ class SqueezeExciteOp final : public DeviceOp {
     addItems(images * job.pixels * tiles);
     scratch_bytes = static_cast<std::size_t>(job.floats()) * sizeof(float);
   }
-  ChainJob chain;
+  ChainJob job;
 
  protected:
   void setArguments(OpenClKernel& kernel, const Launch& launch) const override {
-    SqueezeExciteJob job = job_;
-    job.phase = static_cast<std::int32_t>(launch.index);
+    SqueezeExciteJob phase = squeeze_;
+    phase.phase = static_cast<std::int32_t>(launch.index);
     auto* const means = static_cast<float*>(launch.scratch);
-    float* const factors = means + std::int64_t{job.images} * job.channels;
+    float* const factors = means + std::int64_t{phase.images} * phase.channels;
     kernel.pointer(launch.src[0]);
     kernel.pointer(launch.src[kReduce]);
-    kernel.pointer(launch.src[job.has_reduce_bias != 0 ? kReduceBias : 0]);
+    kernel.pointer(launch.src[phase.has_reduce_bias != 0 ? kReduceBias : 0]);
     kernel.pointer(launch.src[kExpand]);
-    kernel.pointer(launch.src[job.has_expand_bias != 0 ? kExpandBias : 0]);
+    kernel.pointer(launch.src[phase.has_expand_bias != 0 ? kExpandBias : 0]);
     kernel.pointer(means);
-    kernel.pointer(factors + std::int64_t{job.images} * job.channels);
+    kernel.pointer(factors + std::int64_t{phase.images} * phase.channels);
     kernel.pointer(factors);
-    kernel.value(job);
-    setChain(kernel, chain, launch.src, launch.dst[0]);
+    kernel.value(phase);
+    setChain(kernel, job, launch.src, launch.dst[0]);
   }
 
  private:
-  SqueezeExciteJob job_;
+  SqueezeExciteJob squeeze_;
 };
 
 DeviceChain::Op opOf(const OpSpec& spec, const char* name) {
@@ -89,25 +89,14 @@ class SqueezeExciteXpu final : public Kernel {
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& given, std::string* reason) const override {
     PrepareArgs args = given;
-    args.src[0] = channelsSideBySide(args.src[0]);
     for (int s = kReduce; s < kPostOperands; ++s) {
       TensorDesc& src = args.src[static_cast<std::size_t>(s)];
       if (!src.absent()) src = contiguousDesc(DType::kF32, src.dims);
     }
-    const TensorDesc dst = channelsLastDesc(DType::kF32, args.dst[0].dims);
-    ChainBuilder builder(dst);
-    builder.applyPostOps(args, kPostOperands);
-    ChainJob chain;
-    if (!builder.finish(&chain, reason)) return nullptr;
-    if (!fitsDevice(args.src[0])) {
-      *reason = "size";
-      return nullptr;
-    }
-    auto op = std::make_unique<SqueezeExciteOp>(openClDevice(args), describeSqueezeExcite(args));
-    op->chain = std::move(chain);
-    op->src = args.src;
-    op->dst = {dst};
-    op->packed.assign(args.src.size(), false);
+    auto operands = operandsOfImage(args, reason, kPostOperands);
+    if (!operands) return nullptr;
+    auto op = std::make_unique<SqueezeExciteOp>(openClDevice(args), describeSqueezeExcite(operands->args));
+    std::move(*operands).moveTo(op.get());
     return op;
   }
 };
