@@ -308,7 +308,7 @@ class WaterfallBuilder {
     }
   }
 
-  // What the chosen layout saved of the step's time; at most `gain_ns`.
+  // Returns the share of the step's time that the chosen layout saved; at most `gain_ns` of it.
   double layoutShare(const StepRecord& step, std::int64_t gain_ns, std::int64_t step_ns) const {
     const auto found = layouts_.find(step.index);
     if (found == layouts_.end() || gain_ns <= 0 || step_ns <= 0) return 0;
@@ -382,6 +382,16 @@ Waterfall waterfallOf(const JobRecord& job) {
   const RunRecord* before = findRun(job, "baseline");
   const RunRecord* after = findRun(job, "optimized");
   return before != nullptr && after != nullptr ? WaterfallBuilder(job, *before, *after).build() : Waterfall();
+}
+
+std::pair<double, double> rangeOf(const Waterfall& waterfall) {
+  std::int64_t at = waterfall.before_ns, low = 0, high = std::max(at, waterfall.after_ns);
+  for (const WaterfallBar& bar : waterfall.bars) {
+    at -= bar.gain_ns;
+    low = std::min(low, at);
+    high = std::max(high, at);
+  }
+  return {static_cast<double>(low), static_cast<double>(high)};
 }
 
 const char* causeName(GainCause cause) { return wordsOf(cause).name; }

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/record/records.h"
@@ -57,6 +58,9 @@ struct Waterfall {
 
 // Of the job's baseline and its last optimized run.
 Waterfall waterfallOf(const JobRecord& job);
+
+// The least and the largest time that the bars reach one after another, from 0: a chart's axis.
+std::pair<double, double> rangeOf(const Waterfall& waterfall);
 
 // The word of tables and JSON: "folded".
 const char* causeName(GainCause cause);

@@ -46,12 +46,7 @@ std::string rowHtml(const std::string& name, const std::string& svg, const std::
 std::string waterfallHtml(const Waterfall& waterfall) {
   if (waterfall.bars.empty()) return {};
   const auto before_ns = static_cast<double>(waterfall.before_ns), after_ns = static_cast<double>(waterfall.after_ns);
-  double low_ns = 0, high_ns = std::max(before_ns, after_ns), at_ns = before_ns;
-  for (const WaterfallBar& bar : waterfall.bars) {
-    at_ns -= static_cast<double>(bar.gain_ns);
-    low_ns = std::min(low_ns, at_ns);
-    high_ns = std::max(high_ns, at_ns);
-  }
+  const auto [low_ns, high_ns] = rangeOf(waterfall);
   std::string text =
       "<h2>From before to now<small>what the difference comes from, by measured times of nodes and steps; the parts "
       "are "
@@ -59,7 +54,7 @@ std::string waterfallHtml(const Waterfall& waterfall) {
       "class=\"n\">ms</th>"
       "<th class=\"n\">± 95 %</th></tr></thead><tbody>\n";
   text += rowHtml("<b>baseline</b>", spanSvg(0, before_ns, low_ns, high_ns, "before"), msText(before_ns), "");
-  at_ns = before_ns;
+  double at_ns = before_ns;
   for (const WaterfallBar& bar : waterfall.bars) {
     const double next_ns = at_ns - static_cast<double>(bar.gain_ns);
     text += rowHtml(partsHtml(bar), spanSvg(at_ns, next_ns, low_ns, high_ns, bar.gain_ns >= 0 ? "gained" : "lost"),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "profiler/text.h"
 #include "profiler/waterfall.h"
@@ -79,22 +80,10 @@ class WaterfallPanel : public Panel {
     }
   }
 
-  // Times at the ends of the axis: bars may go below zero or above the baseline.
-  static std::pair<double, double> rangeOf(const Waterfall& waterfall) {
-    double at = whole(waterfall.before_ns), low = 0, high = std::max(at, whole(waterfall.after_ns));
-    for (const WaterfallBar& bar : waterfall.bars) {
-      at -= whole(bar.gain_ns);
-      low = std::min(low, at);
-      high = std::max(high, at);
-    }
-    return {low, std::max(high, low + 1)};
-  }
-
   void drawBars(const Waterfall& waterfall, Selection& selection) {
-    const auto [low, high] = rangeOf(waterfall);
     Axis axis;
-    axis.low = low;
-    axis.high = high;
+    std::tie(axis.low, axis.high) = rangeOf(waterfall);
+    axis.high = std::max(axis.high, axis.low + 1);
     axis.begin = ImGui::GetWindowPos().x + ui_.px(13 + kCausePoints);
     axis.end = ImGui::GetWindowPos().x + ImGui::GetWindowWidth() - ui_.px(kChangePoints + kSpreadPoints + 22);
     if (axis.end < axis.begin + ui_.px(20)) axis.end = axis.begin + ui_.px(20);
