@@ -10,6 +10,7 @@
 #include "core/lower/region_object.h"
 #include "core/model/measure.h"
 #include "core/model/model_memory.h"
+#include "core/record/shared_origins.h"
 #include "passes/compare_rewritten.h"
 
 namespace ipex_studio {
@@ -26,10 +27,6 @@ class AppliedRemarks : public Observer {
 
   std::vector<Remark> remarks;
 };
-
-bool shareOne(const std::vector<OriginId>& a, const std::vector<OriginId>& b) {
-  return std::any_of(a.begin(), a.end(), [&](OriginId id) { return std::find(b.begin(), b.end(), id) != b.end(); });
-}
 
 // The smallest number in (right, wrong] that is wrong; `right` is right, `wrong` wrong.
 std::int64_t firstWrong(std::int64_t right, std::int64_t wrong, const std::function<bool(std::int64_t)>& is_right) {
@@ -113,7 +110,7 @@ class Search {
     if (static_cast<std::int64_t>(whole.remarks.size()) != whole.rewrites.rewrites) return -1;
     std::vector<std::int64_t> suspects{0};
     for (std::size_t r = 0; r < whole.remarks.size(); ++r) {
-      if (shareOne(whole.remarks[r].origins, suspects_)) suspects.push_back(static_cast<std::int64_t>(r) + 1);
+      if (shareOrigin(whole.remarks[r].origins, suspects_)) suspects.push_back(static_cast<std::int64_t>(r) + 1);
     }
     if (suspects.size() == 1) return -1;
     const std::int64_t place = firstWrong(0, static_cast<std::int64_t>(suspects.size()) - 1, [&](std::int64_t p) {

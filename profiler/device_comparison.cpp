@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/record/shared_origins.h"
 #include "profiler/aligned_rows.h"
 #include "profiler/comparison.h"
 #include "profiler/text.h"
@@ -15,15 +16,11 @@ namespace {
 constexpr double kClearlyFaster = 0.05;   // medians of steps that are closer than that say nothing
 constexpr char kAlone[] = "fp32, alone";  // reference of errors that operations before this one have no part in
 
-bool sharesOrigin(const std::vector<OriginId>& a, const std::vector<OriginId>& b) {
-  return std::any_of(a.begin(), a.end(), [&](OriginId id) { return std::find(b.begin(), b.end(), id) != b.end(); });
-}
-
 // The greatest error of the run's operations at these nodes; negative: none was compared.
 double errorOf(const RunRecord& run, const std::vector<OriginId>& origins) {
   double error = -1;
   for (const AccuracyRecord& record : run.node_accuracy) {
-    if (record.reference == kAlone && sharesOrigin(record.origins, origins)) error = std::max(error, record.max_rel);
+    if (record.reference == kAlone && shareOrigin(record.origins, origins)) error = std::max(error, record.max_rel);
   }
   return error;
 }
