@@ -127,15 +127,10 @@ class TableReader {
     const bool address = startsWith(type, "handle:");
     const PackedLayer* layer = layerNamed(address ? type.substr(7) : type);
     if (layer != nullptr) {
-      made->layers[count(made->arguments)] = layer;
+      made->layers[made->arguments.size()] = layer;
       replaceEach(&made->schema, argument, (address ? "Tensor" : packedClassName(*layer)) + " " + name);
     }
-    made->arguments += fmt::format("{}{}: {}", made->arguments.empty() ? "" : "; ", name,
-                                   layer == nullptr ? scriptType(type) : layer->state);
-  }
-
-  static std::size_t count(const std::string& arguments) {
-    return arguments.empty() ? 0 : 1 + std::count(arguments.begin(), arguments.end(), ';');
+    made->arguments.push_back(fmt::format("{}: {}", name, layer == nullptr ? scriptType(type) : layer->state));
   }
 
   static constexpr const char* kFamily[] = {"convolution", "conv_transpose", "linear"};
@@ -155,10 +150,9 @@ struct CompiledBody {
 };
 
 CompiledBody compileBody(const ExtensionOperator& of) {
-  std::string arguments = of.arguments;
-  replaceEach(&arguments, ";", ",");
   CompiledBody body;
-  body.unit = torch::jit::compile(fmt::format("{}def written({}):\n{}", table().functions, arguments, of.body));
+  body.unit = torch::jit::compile(
+      fmt::format("{}def written({}):\n{}", table().functions, fmt::join(of.arguments, ", "), of.body));
   body.graph = torch::jit::toGraphFunction(body.unit->get_function("written")).graph()->copy();
   torch::jit::Inline(*body.graph);
   return body;

@@ -14,12 +14,14 @@ struct ExtensionOperator {
   std::string name;                                  // "torch_ipex::ipex_linear"
   std::string schema;                                // with the classes and the overload under which it is declared
   std::map<std::size_t, const PackedLayer*> layers;  // arguments that are packed layers, or addresses of some
-  std::string arguments, body;                       // in TorchScript
+  std::vector<std::string> arguments;                // "input: Tensor", in TorchScript
+  std::string body;
 };
 
 // Throws Error(kFailure) if operators.txt is not as its head says.
 const std::vector<ExtensionOperator>& extensionOperators();
-// What a node of that schema does, with a layer's state in the place of the layer; null for other schemas. Thread-safe.
+// Returns the graph that a node of that schema stands for, with a layer's state in the place of the layer; null for
+// other schemas. Thread-safe.
 std::shared_ptr<torch::jit::Graph> writtenOut(const c10::FunctionSchema& schema);
 const ExtensionOperator* extensionOperator(const c10::FunctionSchema& schema);
 
