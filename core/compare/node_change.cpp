@@ -188,7 +188,7 @@ class NodeCopier {
 
   bool replace() {
     if (pair_.original->node()->outputs().size() != pair_.other->node()->outputs().size()) return false;
-    // Where the value is there already, a node of its own stands behind it.
+    // A value that is there already has a node of its own behind it.
     if (others_.count(pair_.original) == 0 && !copyMissing()) return false;
     pair_.other->replaceAllUsesWith(others_.at(pair_.original));
     return true;

@@ -17,10 +17,10 @@ constexpr char kExtensionFinding[] = "intel-extension";
 
 // An ability or a content of the file that its user should know of.
 struct Finding {
-  std::string kind;  // "runs-on-load", "hidden-calls", "custom-class", "foreign-operators", "unknown-operators",
-                     // "sparse-tensor", "starts-threads", "newer-format", "lost-weights", "training-mode",
-  // "names-gpu", "outside-target", kExtensionFinding, or a kind of core/file/operators.txt: "writes-files",
-  // "reaches-memory", "reaches-storage" …
+  // "runs-on-load", "hidden-calls", "custom-class", "foreign-operators", "unknown-operators", "sparse-tensor",
+  // "starts-threads", "newer-format", "lost-weights", "training-mode", "names-gpu", "outside-target",
+  // kExtensionFinding, or a kind of core/file/operators.txt: "writes-files", "reaches-memory", "reaches-storage" …
+  std::string kind;
   std::string member;      // "net/code/__torch__.py"; empty when it concerns the whole file
   std::string text;        // one sentence
   bool dangerous = false;  // can touch files or run code of others; needs trust or a sandbox

@@ -1,4 +1,4 @@
-// What schemas say about memory.
+// Schemas say which results own memory and which operands are written to.
 #include "core/graph/fresh_values.h"
 
 #include <algorithm>

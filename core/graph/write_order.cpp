@@ -53,7 +53,7 @@ bool sharesWithAny(const Value* value, const std::vector<Value*>& others, const 
   return std::any_of(others.begin(), others.end(), [&](const Value* other) { return aliases.mayAlias(value, other); });
 }
 
-// What is written under the name of a loop's value `from` is written to `to`, too.
+// A pair of values of a loop: who writes under the name `from` writes to the memory of `to`, too.
 struct Carried {
   const Value* from = nullptr;
   Value* to = nullptr;
@@ -107,8 +107,9 @@ bool isWritten(const Value* value, const MemoryWrites& writes, const torch::jit:
 
 bool mayBeWrittenAfter(const Value* value, const Node* node, const MemoryWrites& writes,
                        const torch::jit::AliasDb& aliases) {
-  if (!isWritten(value, writes, aliases)) return false;
+  if (hasOneName(value)) return false;
   if (sharesWithAny(value, writes.carried, aliases)) return true;
+  if (!aliases.hasWriters(value)) return false;
   if (value->node()->kind() == c10::prim::Constant) return true;
   const torch::jit::ValueSet values{value};
   return std::any_of(writes.writers.begin(), writes.writers.end(), [&](Node* writer) {

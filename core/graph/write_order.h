@@ -7,7 +7,7 @@
 
 namespace ipex_studio {
 
-// What writes to the memory of a graph.
+// The writers to the memory of a graph.
 struct MemoryWrites {
   std::vector<torch::jit::Node*> writers;  // operators in place and calls whose effects are not known
   // Values that a loop hands to its next round, or on if it has no round, where their memory is written to under

@@ -29,7 +29,7 @@ struct PlacedNode {
 // True for lists that only carry operands or sizes of a lowered node: they are read through, never lowered themselves.
 bool carriesOperands(const torch::jit::Node* node);
 
-// What keeps nodes from moving.
+// Sets of nodes that may not move freely.
 struct NodeEffects {
   // Nodes with side effects other than checks, nodes that write to memory, and those in which they are nested: nothing
   // moves across them.

@@ -1,4 +1,4 @@
-// Where programs that were compiled for devices are kept.
+// The folder that keeps programs which were compiled for devices.
 #pragma once
 
 #include <string>

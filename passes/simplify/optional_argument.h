@@ -1,4 +1,4 @@
-// What the example run saw of optional arguments. Private to passes/simplify.
+// The state of optional arguments in the example run. Private to passes/simplify.
 #pragma once
 
 #include "core/torch/torch_compat.h"
