@@ -2,6 +2,9 @@
 //   before  %l = prim::ListConstruct(%a)   %b = …   aten::append(%l, %b)   %all = aten::all(%l)
 //   after   %b = …   %l' = prim::ListConstruct(%a, %b)   %all = aten::all(%l')
 // Scripted comprehensions and loops that were unrolled leave such lists: of flags, sizes, tensors.
+// A constant list, as libtorch makes one of constant indices, is written as a list of constants:
+//   before  %l = prim::Constant[value=[None, <Tensor>]]()                      %y = aten::index(%x, %l)
+//   after   %i = prim::Constant[value=<Tensor>]()   %l' = prim::ListConstruct(%none, %i)   %y = aten::index(%x, %l')
 // Declines: value-may-be-aliased-or-written (read in between, or filled in another block). Runs before fold-constants,
 // for which a list that is written to is none. Numerics: none.
 #include <algorithm>
@@ -14,6 +17,7 @@
 namespace ipex_studio {
 namespace {
 
+using torch::jit::IValue;
 using torch::jit::Node;
 using torch::jit::Use;
 using torch::jit::Value;
@@ -61,15 +65,35 @@ void rewriteAppends(Rewriter& rewriter, Node* list, const std::vector<Node*>& ap
   rewriter.replaceAll(consumed, {}, {}, "lists what was appended");
 }
 
+// The indices of a node that reads them from a constant list.
+std::optional<std::vector<IValue>> matchConstantIndices(PassContext&, const Node* node, Decline*) {
+  const auto list = torch::jit::toIValue(node->input(1));
+  return list && list->isList() ? std::make_optional(list->toListRef().vec()) : std::nullopt;
+}
+
+void rewriteConstantIndices(Rewriter& rewriter, Node* node, const std::vector<IValue>& indices) {
+  std::vector<Value*> elements;
+  for (const IValue& index : indices)
+    elements.push_back(index.isNone() ? rewriter.none(node) : rewriter.constant(index, node));
+  Node* list = rewriter.create("prim::ListConstruct", elements, node);
+  list->output()->setType(node->input(1)->type());
+  rewriter.replaceInput(node, 1, list->output());
+  rewriter.finish(node, "wrote constant indices as a list");
+}
+
 bool canonicalizeLists(torch::jit::Graph& graph, PassContext& context) {
-  return rewriteMatches(context, context.nodes({"prim::ListConstruct"}), matchAppends, rewriteAppends);
+  bool changed = rewriteMatches(context, context.nodes({"prim::ListConstruct"}), matchAppends, rewriteAppends);
+  changed |= rewriteMatches(context, context.nodes({"aten::index", "aten::index_put"}), matchConstantIndices,
+                            rewriteConstantIndices);
+  return changed;
 }
 
 }  // namespace
 
-const Pass kCanonicalizeLists = {"canonicalize-lists",
-                                 "Writes lists that are filled element by element as lists of what they hold.",
-                                 &canonicalizeLists,
-                                 {"aten::append"}};
+const Pass kCanonicalizeLists = {
+    "canonicalize-lists",
+    "Writes lists that are filled element by element, and constant indices, as lists of what they hold.",
+    &canonicalizeLists,
+    {"aten::append", "aten::index", "aten::index_put"}};
 
 }  // namespace ipex_studio

@@ -52,13 +52,14 @@ bool mayRun(const Node* node) {
   return !drawsRandomNumbers(node) && !node->hasSideEffects();
 }
 
-bool holdsTensors(const Value* value) {
-  const auto& type = value->type();
-  if (type->kind() == c10::TypeKind::TensorType) return true;
-  const auto contained = type->containedTypes();
-  return std::any_of(contained.begin(), contained.end(),
-                     [](const auto& inner) { return inner->kind() == c10::TypeKind::TensorType; });
+// True for tensors, and for lists and the like of them, however deep: a list of indices holds optional tensors.
+bool isOfTensors(const c10::Type& type) {
+  if (type.kind() == c10::TypeKind::TensorType) return true;
+  const auto contained = type.containedTypes();
+  return std::any_of(contained.begin(), contained.end(), [](const auto& inner) { return isOfTensors(*inner); });
 }
+
+bool holdsTensors(const Value* value) { return isOfTensors(*value->type()); }
 
 // True if the value could be written to; numbers, strings and None cannot.
 bool isMutable(const Value* value) {
