@@ -38,33 +38,37 @@ HWY_INLINE void markInvalid(const EmbeddingBagJob& job, float* row) {
   fillInvalid(DType::kF32, row, job.width * static_cast<std::int64_t>(sizeof(float)));
 }
 
-// Calls add(row, sum) for the rows of each of the bags [begin, end), then finish(sum, rows). False if an index was out
-// of range.
+// Calls add(rows, count, sums) for the rows of each of the bags [begin, end), a few at a time, then finish(sums, rows).
+// False if an index was out of range.
 template <class Add, class Finish>
 HWY_INLINE bool sumBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const void* table,
                         std::int64_t row_bytes, float* y, std::int64_t begin, std::int64_t end, const Add& add,
                         const Finish& finish) {
-  constexpr std::int64_t kAhead = 8;  // rows
+  constexpr std::int64_t kAhead = 16, kTogether = 16;  // rows
+  const char* rows[kTogether];
   bool valid = true;
   const auto offset = [&](std::int64_t bag) {
     const std::int64_t at = bag < job.offsets ? indexAt(offsets, job.index_type, bag) : job.ids;
     return std::clamp<std::int64_t>(at, 0, job.ids);
   };
   for (std::int64_t bag = begin; bag < end; ++bag) {
-    float* const sum = y + bag * job.width;
+    float* const sums = y + bag * job.width;
     const std::int64_t first = offset(bag), last = std::max(first, offset(bag + 1));
-    std::fill(sum, sum + job.width, 0.0f);
+    std::fill(sums, sums + job.width, 0.0f);
+    std::int64_t count = 0;
     for (std::int64_t i = first; i < last; ++i) {
       fetchRow(job, ids, table, row_bytes, i + kAhead);
-      const char* const row = rowOf(job, ids, table, row_bytes, i);
-      if (row != nullptr) {
-        add(row, sum);
-      } else {
-        markInvalid(job, sum);
+      rows[count] = rowOf(job, ids, table, row_bytes, i);
+      if (rows[count] == nullptr) {
+        markInvalid(job, sums);
         valid = false;
+      } else if (++count == kTogether) {
+        add(rows, count, sums);
+        count = 0;
       }
     }
-    finish(sum, last - first);
+    add(rows, count, sums);
+    finish(sums, last - first);
   }
   return valid;
 }

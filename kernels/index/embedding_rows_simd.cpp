@@ -66,11 +66,13 @@ bool runEmbeddingRows(const EmbeddingBagJob& job, const void* ids, const void*, 
 bool runEmbeddingRowBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const std::uint8_t* table,
                          float* y, std::int64_t begin, std::int64_t end) {
   float base = 0;  // of the present bag
-  const auto add = [&](const char* bytes, float* sum) HWY_ATTR {
-    const auto* const row = reinterpret_cast<const std::uint8_t*>(bytes);
-    const RowParameters parameters = parametersOf(row, job.width);
-    upconvertRow<true>(row, job.width, parameters.scale, 0, sum);
-    base += parameters.offset;
+  const auto add = [&](const char* const* rows, std::int64_t count, float* sum) HWY_ATTR {
+    for (std::int64_t r = 0; r < count; ++r) {
+      const auto* const row = reinterpret_cast<const std::uint8_t*>(rows[r]);
+      const RowParameters parameters = parametersOf(row, job.width);
+      upconvertRow<true>(row, job.width, parameters.scale, 0, sum);
+      base += parameters.offset;
+    }
   };
   const auto finish = [&](float* sum, std::int64_t rows) HWY_ATTR {
     const float factor = job.mean && rows > 0 ? 1.0f / static_cast<float>(rows) : 1.0f;
