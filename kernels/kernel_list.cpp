@@ -69,6 +69,8 @@
   KERNEL(kEmbedding, EmbeddingRowsSimd) /* tables of u8 with a scale per row */                                  \
   KERNEL(kEmbeddingBag, EmbeddingBagSimd)                                                                        \
   KERNEL(kEmbeddingBag, EmbeddingBagRowsSimd)                                                                    \
+  KERNEL(kInteraction, InteractionSimd)                                                                          \
+  KERNEL(kInteractionBackward, InteractionBackwardSimd)                                                          \
   KERNEL(kUpsample, UpsampleSimd)                                                                                \
   KERNEL_ON(kUpsample, Upconverted, "upsample_simd")                                                             \
   KERNEL(kGather, GatherCopy)                                                                                    \
@@ -121,45 +123,47 @@
 // The plain version of each kind, in the order of OpKind: the last candidate, which takes anything. Each row declares
 // the function, which a …_ref.cpp defines.
 // clang-format off: a longer name leaves the other lines as they are.
-#define IPEX_REFERENCES(REFERENCE)                      \
-  REFERENCE(kConvolution, refConvolution)               \
-  REFERENCE(kDeconvolution, refDeconvolution)           \
-  REFERENCE(kLinear, refLinear)                         \
-  REFERENCE(kMatmul, refMatmul)                         \
-  REFERENCE(kPool, refPool)                             \
-  REFERENCE(kAdaptivePool, refAdaptivePool)             \
-  REFERENCE(kReduce, refReduce)                         \
-  REFERENCE(kPointwise, refPointwise)                   \
-  REFERENCE(kLayerNorm, refLayerNorm)                   \
-  REFERENCE(kGroupNorm, refGroupNorm)                   \
-  REFERENCE(kSoftmax, refSoftmax)                       \
-  REFERENCE(kAttention, refAttention)                   \
-  REFERENCE(kSqueezeExcite, refSqueezeExcite)           \
-  REFERENCE(kPointwiseDepthwise, refPointwiseDepthwise) \
-  REFERENCE(kConcat, refConcat)                         \
-  REFERENCE(kEmbedding, refEmbedding)                   \
-  REFERENCE(kEmbeddingBag, refEmbeddingBag)             \
-  REFERENCE(kUpsample, refUpsample)                     \
-  REFERENCE(kGather, refGather)                         \
-  REFERENCE(kGatherElements, refGatherElements)         \
-  REFERENCE(kScatterElements, refScatterElements)       \
-  REFERENCE(kMaxMin, refMaxMin)                         \
-  REFERENCE(kSort, refSort)                             \
-  REFERENCE(kCumulativeSum, refCumulativeSum)           \
-  REFERENCE(kAffineGrid, refAffineGrid)                 \
-  REFERENCE(kGridSample, refGridSample)                 \
-  REFERENCE(kFourier, refFourier)                       \
-  REFERENCE(kIntegerMath, refIntegerMath)               \
-  REFERENCE(kPad, refPad)                               \
-  REFERENCE(kRecurrent, refRecurrent)                   \
-  REFERENCE(kReshape, refCopy)                          \
-  REFERENCE(kPermute, refPermute)                       \
-  REFERENCE(kSlice, refSlice)                           \
-  REFERENCE(kSelect, refSelect)                         \
-  REFERENCE(kExpand, refPointwise)                      \
-  REFERENCE(kUnsqueeze, refCopy)                        \
-  REFERENCE(kSqueeze, refCopy)                          \
-  REFERENCE(kReorder, refCopy)                          \
+#define IPEX_REFERENCES(REFERENCE)                        \
+  REFERENCE(kConvolution, refConvolution)                 \
+  REFERENCE(kDeconvolution, refDeconvolution)             \
+  REFERENCE(kLinear, refLinear)                           \
+  REFERENCE(kMatmul, refMatmul)                           \
+  REFERENCE(kPool, refPool)                               \
+  REFERENCE(kAdaptivePool, refAdaptivePool)               \
+  REFERENCE(kReduce, refReduce)                           \
+  REFERENCE(kPointwise, refPointwise)                     \
+  REFERENCE(kLayerNorm, refLayerNorm)                     \
+  REFERENCE(kGroupNorm, refGroupNorm)                     \
+  REFERENCE(kSoftmax, refSoftmax)                         \
+  REFERENCE(kAttention, refAttention)                     \
+  REFERENCE(kSqueezeExcite, refSqueezeExcite)             \
+  REFERENCE(kPointwiseDepthwise, refPointwiseDepthwise)   \
+  REFERENCE(kConcat, refConcat)                           \
+  REFERENCE(kEmbedding, refEmbedding)                     \
+  REFERENCE(kEmbeddingBag, refEmbeddingBag)               \
+  REFERENCE(kInteraction, refInteraction)                 \
+  REFERENCE(kInteractionBackward, refInteractionBackward) \
+  REFERENCE(kUpsample, refUpsample)                       \
+  REFERENCE(kGather, refGather)                           \
+  REFERENCE(kGatherElements, refGatherElements)           \
+  REFERENCE(kScatterElements, refScatterElements)         \
+  REFERENCE(kMaxMin, refMaxMin)                           \
+  REFERENCE(kSort, refSort)                               \
+  REFERENCE(kCumulativeSum, refCumulativeSum)             \
+  REFERENCE(kAffineGrid, refAffineGrid)                   \
+  REFERENCE(kGridSample, refGridSample)                   \
+  REFERENCE(kFourier, refFourier)                         \
+  REFERENCE(kIntegerMath, refIntegerMath)                 \
+  REFERENCE(kPad, refPad)                                 \
+  REFERENCE(kRecurrent, refRecurrent)                     \
+  REFERENCE(kReshape, refCopy)                            \
+  REFERENCE(kPermute, refPermute)                         \
+  REFERENCE(kSlice, refSlice)                             \
+  REFERENCE(kSelect, refSelect)                           \
+  REFERENCE(kExpand, refPointwise)                        \
+  REFERENCE(kUnsqueeze, refCopy)                          \
+  REFERENCE(kSqueeze, refCopy)                            \
+  REFERENCE(kReorder, refCopy)                            \
   REFERENCE(kCast, refCopy)
 // clang-format on
 

@@ -85,6 +85,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeBaddbmm,
       // Before any other fusion: here transposes and factors cost nothing.
       &kFuseMatmulTranspose,
+      // After it, which leaves the product of features with themselves.
+      &kFuseInteraction,
       // After it, which leaves plain products, and before what looks for the mask next to the softmax.
       &kCanonicalizeWindowMask,
       // Before fuse-residual-add, which would make the mask a post-operation of the scores' product.

@@ -246,6 +246,31 @@ Value* writeFourier(StockWriter& write, Node* node, const OpSpec& spec) {
   return write.call(spec.stringOr("result", "pairs") == "magnitude" ? "aten::abs" : "aten::view_as_real", {spectrum});
 }
 
+// The products of all pairs, of which a triangle is read.
+Value* writeInteraction(StockWriter& write, Node* node, const OpSpec& spec) {
+  std::vector<Value*> features;
+  std::int64_t count = 0;
+  for (Value* feature : node->input(0)->node()->inputs()) {
+    const auto sizes = knownSizes(feature);
+    if (!sizes) throw Error(ExitCode::kBadModel, "The sizes of features are not known; export the model again.");
+    const bool one = sizes->size() == 2;
+    features.push_back(one ? write.call("aten::unsqueeze", {feature, write.integer(1)}) : feature);
+    count += one ? 1 : (*sizes)[1];
+  }
+  Value* x = write.call("aten::cat", {write.list(features, c10::ListType::ofTensors()), write.integer(1)});
+  Value* products =
+      write.call("aten::bmm", {x, write.call("aten::transpose", {x, write.integer(1), write.integer(2)})});
+  const std::int64_t beside = spec.intOr("diagonal", 0) != 0 ? 0 : 1;
+  const at::Tensor places = spec.stringOr("triangle", "lower") == "lower" ? at::tril_indices(count, count, -beside)
+                                                                          : at::triu_indices(count, count, beside);
+  Value* index = write.list({write.none(), write.tensor(places[0].clone()), write.tensor(places[1].clone())},
+                            c10::ListType::create(c10::OptionalType::create(c10::TensorType::get())));
+  Value* read = write.call("aten::index", {products, index});
+  if (spec.intOr("dense", 0) == 0) return read;
+  Value* parts = write.list({node->input(0)->node()->input(0), read}, c10::ListType::ofTensors());
+  return write.call("aten::cat", {parts, write.integer(1)});
+}
+
 OpSpec specOf(const Node* node) {
   const auto text = torch::jit::toIValue(node->inputs().back());
   if (!text || !text->isString()) {
@@ -258,6 +283,7 @@ std::vector<Value*> writeStock(StockWriter& write, Node* node) {
   if (const auto op = readFusedOp(node)) return {writeChain(write, node, *op)};
   const OpSpec spec = specOf(node);
   if (spec.kind == OpKind::kEmbedding || spec.kind == OpKind::kEmbeddingBag) return {writeEmbedding(write, node, spec)};
+  if (spec.kind == OpKind::kInteraction) return {writeInteraction(write, node, spec)};
   if (spec.kind == OpKind::kFourier) return {writeFourier(write, node, spec)};
   if (spec.kind == OpKind::kSoftmax) return {writeSoftmax(write, node, spec)};
   if (spec.kind == OpKind::kAttention) return {writeAttention(write, node, spec)};
@@ -268,7 +294,7 @@ std::vector<Value*> writeStock(StockWriter& write, Node* node) {
 bool isFused(const Node* node) {
   static const char* const kKinds[] = {"convolution",    "deconvolution", "linear",     "matmul",         "pointwise",
                                        "squeeze_excite", "softmax",       "layer_norm", "add_layer_norm", "attention",
-                                       "embedding",      "embedding_bag", "fourier"};
+                                       "embedding",      "embedding_bag", "fourier",    "interaction"};
   if (node->kind().ns().toUnqualString() != std::string("ipex_studio")) return false;
   for (const char* kind : kKinds) {
     if (std::strcmp(kind, node->kind().toUnqualString()) == 0) return true;

@@ -11,6 +11,7 @@
 //   ipex_studio::attention    (Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor
 //   ipex_studio::embedding    (Tensor ids, Tensor table, str spec) -> Tensor
 //   ipex_studio::embedding_bag(Tensor ids, Tensor offsets, Tensor table, str spec) -> Tensor
+//   ipex_studio::interaction  (Tensor[] features, str spec) -> Tensor
 //   ipex_studio::fourier      (Tensor x, Tensor? window, str spec) -> Tensor
 //   ipex_studio::layer_norm   (Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, str spec) -> Tensor
 //   ipex_studio::add_layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor residual, str spec) -> (Tensor, Tensor)

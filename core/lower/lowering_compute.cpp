@@ -106,6 +106,17 @@ LoweredNode lowerFourier(Node* node) {
   return single(needSpec(node), {use(node->input(0)), use(node->input(1))}, {node->output()});
 }
 
+// ipex_studio::interaction(features, spec)
+LoweredNode lowerInteraction(Node* node) {
+  std::vector<LoweredOperand> src;
+  for (Value* feature : needList(node->input(0))) {
+    needFloat(feature);
+    needRank(feature);
+    src.push_back(use(feature));
+  }
+  return single(needSpec(node), std::move(src), {node->output()});
+}
+
 LoweredNode lowerConcat(Node* node) {
   OpSpec spec;
   spec.kind = OpKind::kConcat;
@@ -191,6 +202,7 @@ void addComputeLowerings(Table& table) {
   table["aten::log_softmax"] = lowerLogSoftmax;
   table["ipex_studio::fourier"] = lowerFourier;
   table["ipex_studio::softmax"] = lowerFusedSoftmax;
+  table["ipex_studio::interaction"] = lowerInteraction;
   table["aten::cat"] = lowerConcat;
   table["aten::embedding"] = lowerEmbedding;
   table["aten::embedding_bag"] = lowerEmbeddingBag;

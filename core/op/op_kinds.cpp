@@ -10,9 +10,9 @@ namespace ipex_studio {
 // The rules that rows name, each defined in a shape_….cpp.
 ShapeRule inferConvolution, inferDeconvolution, inferLinear, inferMatmul, inferPool, inferGivenSpatial, inferReduce,
     inferPointwise, inferLayerNorm, inferGroupNorm, inferSoftmax, inferAttention, inferSqueezeExcite,
-    inferPointwiseDepthwise, inferConcat, inferEmbedding, inferEmbeddingBag, inferGather, inferGatherElements,
-    inferScatterElements, inferMaxMin, inferSort, inferCumulativeSum, inferAffineGrid, inferGridSample, inferFourier,
-    inferIntegerMath, inferPad, inferRecurrent, inferView, inferSame, inferCast;
+    inferPointwiseDepthwise, inferConcat, inferEmbedding, inferEmbeddingBag, inferInteraction, inferInteractionBackward,
+    inferGather, inferGatherElements, inferScatterElements, inferMaxMin, inferSort, inferCumulativeSum, inferAffineGrid,
+    inferGridSample, inferFourier, inferIntegerMath, inferPad, inferRecurrent, inferView, inferSame, inferCast;
 
 namespace {
 
@@ -100,6 +100,9 @@ constexpr Row kOpKinds[] = {
         .withIntegers(IntegerRule::kMoves),
     row(OpKind::kEmbedding, "embedding", 2, inferEmbedding, BatchRule::kWeighted, "embedding").notMeasured(),
     row(OpKind::kEmbeddingBag, "embedding_bag", 3, inferEmbeddingBag, BatchRule::kMayMix, "embedding").notMeasured(),
+    row(OpKind::kInteraction, "interaction", -1, inferInteraction, BatchRule::kAllSamples, "embedding"),
+    row(OpKind::kInteractionBackward, "interaction_backward", -1, inferInteractionBackward, BatchRule::kAllSamples,
+        "embedding"),
     row(OpKind::kUpsample, "upsample", 1, inferGivenSpatial, BatchRule::kWeighted, "pooling")
         .withIntegers(IntegerRule::kMovesNearest),
     row(OpKind::kGather, "gather", 2, inferGather, BatchRule::kGather, "embedding").notMeasured(),
@@ -109,7 +112,7 @@ constexpr Row kOpKinds[] = {
     row(OpKind::kSort, "sort", 1, inferSort, BatchRule::kAxisApart, "other"),
     row(OpKind::kCumulativeSum, "cumulative_sum", 1, inferCumulativeSum, BatchRule::kAxisApart, "elementwise"),
     row(OpKind::kAffineGrid, "affine_grid", 1, inferAffineGrid, BatchRule::kWeighted, "other"),
-    row(OpKind::kGridSample, "grid_sample", 2, inferGridSample, BatchRule::kGridSample, "other"),
+    row(OpKind::kGridSample, "grid_sample", 2, inferGridSample, BatchRule::kAllSamples, "other"),
     row(OpKind::kFourier, "fourier", 2, inferFourier, BatchRule::kLinear, "other").mayLack(1u << 1),
     row(OpKind::kIntegerMath, "integer_math", 2, inferIntegerMath, BatchRule::kMayMix, "other").mayLack(1u << 1),
     row(OpKind::kPad, "pad", 1, inferPad, BatchRule::kPad, "other"),

@@ -67,6 +67,13 @@ enum class OpKind : std::uint8_t {
   kEmbedding,
   // ids, offsets, table; mode=sum|mean, include_last_offset, [scaled_rows]
   kEmbeddingBag,
+  // Products of pairs of features (DLRM). x0 … xn-1 (any number, all fixed operands): [B,D], one feature of each
+  // sample, or [B,K,D], K of them. triangle=lower|upper: result [B,pairs] of the products of features i and j for
+  // j < i, or j > i, row by row; [diagonal=1]: j = i, too; [dense=1]: behind the values of x0[B,D]
+  kInteraction,
+  // gradient[B,…] of such a result, then its operands, with its attributes; result [B,N,D]: the gradients of all
+  // features
+  kInteractionBackward,
   // x; mode=nearest|bilinear, output=[…] or whole factors=[…], align_corners
   kUpsample,
   // x, index (s64 or s32, of any rank, whose sizes replace the axis); axis, [wrap=1]: negative indices count from the
@@ -147,7 +154,7 @@ enum class BatchRule : std::uint8_t {
   kReduce,
   kPad,
   kGather,
-  kGridSample,
+  kAllSamples,  // samples come on axis 0 of every fixed operand
 };
 
 // Floats below FP32 in which plans compute the kind.

@@ -92,6 +92,12 @@ class Step {
     }
     return true;
   }
+  bool areBatches() const {
+    for (std::size_t source = 0; source < src_.size(); ++source) {
+      if (!isBatch(source)) return false;
+    }
+    return true;
+  }
   // True if source 0 holds the samples, the other base sources (weights) hold none, and the operands of the
   // post-operations are aligned.
   bool isWeighted() const {
@@ -141,8 +147,8 @@ class Step {
         return isBatch(0) && isFixed(1) && isElsewhere("axis");
       case BatchRule::kAxisApart:
         return isBatch(0) && isElsewhere("axis");
-      case BatchRule::kGridSample:
-        return isBatch(0) && isBatch(1);  // one grid for each image
+      case BatchRule::kAllSamples:
+        return areBatches();
       case BatchRule::kLinear:
         return src_[0].dims.rank > 1 && isWeighted();
       case BatchRule::kWeighted:

@@ -112,7 +112,8 @@ inline void PrintTo(const Case& test, std::ostream* out) { *out << test.spec; }
   LIST(Order, orderCases)                           \
   LIST(Movement, movementCases)                     \
   LIST(Vision, visionCases)                         \
-  LIST(Fourier, fourierCases)
+  LIST(Fourier, fourierCases)                       \
+  LIST(Interaction, interactionCases)
 // clang-format on
 
 #define IPEX_DECLARE(name, cases) const std::vector<Case>& cases();

@@ -189,6 +189,16 @@ TEST_F(Decompose, FourierTransforms) {
   expectSameNumbers(text, {at::randn({2, 3, 33}), at::rand({10})});
 }
 
+TEST_F(Decompose, ProductsOfPairsOfFeatures) {
+  const std::string text =
+      "graph(%a : Float(2, 5), %b : Float(2, 3, 5)):\n  %x : Tensor[] = prim::ListConstruct(%a, %b)\n"
+      "  %dense : str = prim::Constant[value=\"interaction{dense=1,triangle=lower}\"]()\n"
+      "  %above : str = prim::Constant[value=\"interaction{diagonal=1,triangle=upper}\"]()\n"
+      "  %y : Tensor = ipex_studio::interaction(%x, %dense)\n"
+      "  %z : Tensor = ipex_studio::interaction(%x, %above)\n  return (%y, %z)\n";
+  expectSameNumbers(text, {at::randn({2, 5}), at::randn({2, 3, 5})});
+}
+
 TEST_F(Decompose, LayerNormAsksForSizesWhereNoFactorTellsThem) {
   const std::string text =
       "graph(%x : Tensor, %r : Tensor):\n  %none : NoneType = prim::Constant()\n"

@@ -104,6 +104,16 @@ TEST(ShapeInference, OrderAndLookUps) {
   for (const char* text : {"affine_grid{}", "affine_grid{output=[6]}", "affine_grid{output=[0,7]}"})
     EXPECT_TRUE(refused(text, {f32(Dims{2, 2, 3})})) << text;
   EXPECT_TRUE(refused("affine_grid{output=[6,7]}", {f32(Dims{2, 3, 3})}));
+  const TensorDesc one = f32(Dims{2, 8}), three = f32(Dims{2, 3, 8});
+  EXPECT_EQ(resultOf("interaction{dense=1,triangle=lower}", {one, three}), (Dims{2, 14}));
+  EXPECT_EQ(resultOf("interaction{diagonal=1,triangle=upper}", {three, one}), (Dims{2, 10}));
+  EXPECT_TRUE(refused("interaction{dense=1,triangle=lower}", {three, one}));
+  EXPECT_TRUE(refused("interaction{triangle=middle}", {one, three}));
+  EXPECT_TRUE(refused("interaction{triangle=lower}", {one, f32(Dims{2, 3, 9})}));
+  EXPECT_TRUE(refused("interaction{triangle=lower}", {one, f32(Dims{3, 8})}));
+  EXPECT_EQ(resultOf("interaction_backward{dense=1,triangle=lower}", {f32(Dims{2, 14}), one, three}), (Dims{2, 4, 8}));
+  EXPECT_TRUE(refused("interaction_backward{dense=1,triangle=lower}", {f32(Dims{2, 13}), one, three}));
+  EXPECT_TRUE(refused("interaction_backward{triangle=lower}", {f32(Dims{2, 14})}));
   EXPECT_EQ(resultOf("fourier{}", {f32(Dims{2, 3, 9}), TensorDesc()}), (Dims{2, 3, 5, 2}));
   EXPECT_EQ(resultOf("fourier{frame=8,hop=3,result=magnitude}", {f32(Dims{2, 20}), f32(Dims{8})}), (Dims{2, 5, 5}));
   for (const char* text : {"fourier{frame=21}", "fourier{frame=0}", "fourier{frame=8,hop=0}", "fourier{frame=7}",
@@ -272,7 +282,7 @@ TEST(ShapeInference, RefusesContradictions) {
 TEST(ShapeInference, RandomSpecsNeverCrash) {
   Random random(7);
   int accepted = 0;
-  for (int round = 0; round < 5000 * testing::campaignFactor(); ++round) {
+  for (int round = 0; round < 6000 * testing::campaignFactor(); ++round) {
     const OpSpec spec = testing::randomSpec(random);
     std::vector<TensorDesc> src(random.index(5));
     for (TensorDesc& desc : src) {

@@ -54,6 +54,7 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::embedding(Tensor ids, Tensor table, str spec) -> Tensor",
           "ipex_studio::embedding_bag(Tensor ids, Tensor offsets, Tensor table, str spec) -> Tensor",
           "ipex_studio::fourier(Tensor x, Tensor? window, str spec) -> Tensor",
+          "ipex_studio::interaction(Tensor[] features, str spec) -> Tensor",
           "ipex_studio::layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, str spec) -> Tensor",
           "ipex_studio::linear(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor",
           "ipex_studio::matmul(Tensor a, Tensor b, Tensor[] post_args, str spec) -> Tensor",

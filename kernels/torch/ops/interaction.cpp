@@ -1,0 +1,10 @@
+// ipex_studio::interaction: products of all pairs of features, behind the values of the first one or alone.
+#include "kernels/torch/ops/plan_operator.h"
+
+namespace ipex_studio {
+
+TORCH_LIBRARY_FRAGMENT(ipex_studio, m) {
+  m.def("interaction(Tensor[] features, str spec) -> Tensor", planOperator({Operand::kInputs}));
+}
+
+}  // namespace ipex_studio
