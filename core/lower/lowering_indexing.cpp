@@ -195,22 +195,27 @@ LoweredOperand countedTo(Steps& steps, Value* end, at::ScalarType dtype) {
 }
 
 // aten::arange(end, dtype, …), (start, end, dtype, …) or (start, end, step, dtype, …) of integers: the cumulative sum
-// of ones, less one, from `start` on. The end may be known at run time only; computed once for each size.
+// of ones, less one, from `start` on. End and step may be known at run time only; computed once for each size.
 LoweredNode lowerArange(Node* node) {
   const std::size_t numbers = node->inputs().size() - 4;
   if (numbers < 1 || numbers > 3) decline(reasons::kUnsupportedAttribute, "This form stays in the interpreter.");
   Value* const end = node->input(numbers == 1 ? 0 : 1);
-  const std::int64_t start = numbers == 1 ? 0 : needInt(node->input(0), "start"),
-                     step = numbers == 3 ? needInt(node->input(2), "step") : 1;
-  const bool whole = end->type()->isSubtypeOf(*c10::IntType::get()) && start >= 0 && step >= 1;
+  const std::int64_t start = numbers == 1 ? 0 : needInt(node->input(0), "start");
+  // A step that is known at run time only is at least 1, or the slice has no sizes.
+  Value* const given_step = numbers == 3 ? node->input(2) : nullptr;
+  const auto known_step = given_step == nullptr ? std::optional<std::int64_t>(1) : constantInt(given_step);
+  const auto isInt = [](const Value* value) { return value->type()->isSubtypeOf(*c10::IntType::get()); };
+  const bool whole = isInt(end) && start >= 0 && (known_step ? *known_step >= 1 : isInt(given_step));
   const auto dtype = knownDtype(node->output());
   if (!whole || (dtype != at::kLong && dtype != at::kFloat))
     decline(reasons::kUnsupportedAttribute, "Only ranges of integers from zero or more on are planned.");
   Steps steps;
   LoweredOperand x = steps.integers("sub", countedTo(steps, end, at::kLong), use(at::scalar_tensor(1, at::kLong)));
-  if (start != 0 || step != 1) {
+  if (start != 0 || known_step != 1) {
     constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+    const std::int64_t step = known_step.value_or(1);
     x = steps.add(OpKind::kSlice, {{"axis", std::int64_t{0}}, {"begin", start}, {"end", kAll}, {"step", step}}, {x});
+    if (!known_step) steps.addRef({"step", -1, given_step});
   }
   if (dtype == at::kFloat) steps.cast(x, "f32");
   return steps.finish(node);

@@ -1,6 +1,7 @@
 // Asks for one size at a time instead of for a list of all, and knows how many there are.
 //   before  %s = aten::size(%x)   %n, %c, %h, %w = prim::ListUnpack(%s)   %y = view(%z, %s)   %d = aten::dim(%x)
 //   after   %n = aten::size(%x, 0)   …   %list = prim::ListConstruct(%n, %c, %h, %w)   %y = view(%z, %list)   %d = 4
+// The number of elements is the product of the sizes.
 // Elements taken by a constant index, constant slices, unpacked lists, lengths, ranks, and lists that are only read.
 // The rank is the example's, which plans take alone.
 // Declines: unknown-shape; unsupported-operator (a list that may be written to).
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "core/graph/fused_op.h"
+#include "core/graph/node_facts.h"
 #include "core/graph/pass.h"
 #include "passes/pass_list.h"
 
@@ -115,22 +117,37 @@ bool rewriteUser(Rewriter& rewriter, Node* list, const torch::jit::Use& use, std
   return true;
 }
 
+// Multiplies the sizes of `x`, in front of the node that asks for their product.
+Value* productOfSizes(Rewriter& rewriter, Value* x, std::int64_t rank, Node* before) {
+  if (rank == 0) return rewriter.constant(std::int64_t{1}, before);
+  Value* product = sizeOf(rewriter, x, 0, before);
+  for (std::int64_t axis = 1; axis < rank; ++axis) {
+    Node* multiplied = rewriter.create("aten::mul", {product, sizeOf(rewriter, x, axis, before)}, before);
+    product = multiplied->output();
+    product->setType(c10::IntType::get());
+  }
+  return product;
+}
+
 bool canonicalizeSizes(Graph& graph, PassContext& context) {
   bool changed = false;
   Rewriter& rewriter = context.rewriter;
   for (Node* node : context.nodes(kCanonicalizeSizes.needs)) {
     if (!rewriter.alive(node)) continue;
     const bool asks_rank = node->kind() == aten::dim && node->inputs().size() == 1;
-    if (!asks_rank && !isSizeList(node)) continue;
+    const bool asks_count = isKind(node, "aten::numel");
+    if (!asks_rank && !asks_count && !isSizeList(node)) continue;
     const auto sizes = knownSizes(node->input(0));
     if (!sizes) {
       context.missed(node, reasons::kUnknownShape, "The number of dimensions was not seen in the example run.");
       continue;
     }
     const auto rank = static_cast<std::int64_t>(sizes->size());
-    if (asks_rank) {
+    if (asks_rank || asks_count) {
       if (!rewriter.permit(node)) continue;
-      rewriter.replace({node}, node->output(), rewriter.constant(rank, node), "knows the number of dimensions");
+      Value* known = asks_rank ? rewriter.constant(rank, node) : productOfSizes(rewriter, node->input(0), rank, node);
+      rewriter.replace({node}, node->output(), known,
+                       asks_rank ? "knows the number of dimensions" : "multiplies the sizes");
       changed = true;
       continue;
     }
@@ -158,6 +175,6 @@ bool canonicalizeSizes(Graph& graph, PassContext& context) {
 const Pass kCanonicalizeSizes = {"canonicalize-sizes",
                                  "Asks for one size at a time instead of for a list of all.",
                                  &canonicalizeSizes,
-                                 {"aten::dim", "aten::size"}};
+                                 {"aten::dim", "aten::size", "aten::numel"}};
 
 }  // namespace ipex_studio

@@ -159,6 +159,7 @@ const Expression kExpressions[] = {
      "1), -1)"},
     {"lines_of_numbers", "x * torch.linspace(-1.0, 2.0, x.size(3)) + torch.linspace(0.5, 1.0, x.size(2) // x.size(2))"},
     {"positions", "torch.arange(1, x.size(3), 2).to(6) * 0.5 + torch.exp(x.mean())"},
+    {"positions_by_size", "torch.arange(1, x.size(2) * x.size(3), x.size(3)).to(6) * 0.5 + torch.exp(x.mean())"},
     {"affine_grid",
      "torch.affine_grid_generator(x[:, 0, :2, :3], [x.size(0), 1, x.size(2), x.size(3)], False) * 2.0 + "
      "torch.affine_grid_generator(x[:, 1, :2, :3], [x.size(0), 1, x.size(2), x.size(3)], True)"},
