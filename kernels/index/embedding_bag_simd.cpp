@@ -8,46 +8,22 @@
 #include <algorithm>
 
 #include "kernels/index/embedding_bags-inl.h"
+#include "kernels/index/row_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// Adds `count` rows to `kVectors` vectors of sums from column `begin` on, which stay in registers.
-template <int kVectors>
-HWY_INLINE void addColumns(const float* const* rows, std::int64_t count, std::int64_t begin, float* sums) {
-  const F32 d;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  VF sum[kVectors];
-  for (int v = 0; v < kVectors; ++v) sum[v] = hn::LoadU(d, sums + begin + v * lanes);
-  for (std::int64_t r = 0; r < count; ++r) {
-    for (int v = 0; v < kVectors; ++v) sum[v] = hn::Add(sum[v], hn::LoadU(d, rows[r] + begin + v * lanes));
-  }
-  for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, sums + begin + v * lanes);
-}
-
-void addRows(const float* const* rows, std::int64_t count, std::int64_t width, float* sums) {
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
-  std::int64_t begin = 0;
-  for (; begin + 8 * lanes <= width; begin += 8 * lanes) addColumns<8>(rows, count, begin, sums);
-  for (; begin + 2 * lanes <= width; begin += 2 * lanes) addColumns<2>(rows, count, begin, sums);
-  for (; begin + lanes <= width; begin += lanes) addColumns<1>(rows, count, begin, sums);
-  for (; begin < width; ++begin) {
-    for (std::int64_t r = 0; r < count; ++r) sums[begin] += rows[r][begin];
-  }
-}
-
 // Computes bags [begin, end). False if an index or an offset was out of range.
 bool runEmbeddingBag(const EmbeddingBagJob& job, const void* ids, const void* offsets, const float* table, float* y,
                      std::int64_t begin, std::int64_t end) {
-  const auto add = [&](const char* const* rows, std::int64_t count, float* sums)
-                       HWY_ATTR { addRows(reinterpret_cast<const float* const*>(rows), count, job.width, sums); };
+  const auto add = [&](const RowAddends<float>& addends, float* sums, bool fresh)
+                       HWY_ATTR { addRowsOf(addends, job.width, sums, fresh); };
   const auto finish = [&](float* sums, std::int64_t rows) HWY_ATTR {
     if (!job.mean || rows == 0) return;
     const float factor = 1.0f / static_cast<float>(rows);
     for (std::int64_t e = 0; e < job.width; ++e) sums[e] *= factor;
   };
-  return sumBags(job, ids, offsets, table, job.width * static_cast<std::int64_t>(sizeof(float)), y, begin, end, add,
-                 finish);
+  return sumBags(job, ids, offsets, table, job.width, y, begin, end, add, finish);
 }
 
 }  // namespace ipex_studio::HWY_NAMESPACE

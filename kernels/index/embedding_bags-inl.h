@@ -13,6 +13,7 @@
 #include "kernels/common/index_rows.h"
 #include "kernels/common/simd-inl.h"
 #include "kernels/index/embedding_bag_job.h"
+#include "kernels/index/row_addends.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
@@ -38,37 +39,49 @@ HWY_INLINE void markInvalid(const EmbeddingBagJob& job, float* row) {
   fillInvalid(DType::kF32, row, job.width * static_cast<std::int64_t>(sizeof(float)));
 }
 
-// Calls add(rows, count, sums) for the rows of each of the bags [begin, end), a few at a time, then finish(sums, rows).
-// False if an index was out of range.
-template <class Add, class Finish>
-HWY_INLINE bool sumBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const void* table,
-                        std::int64_t row_bytes, float* y, std::int64_t begin, std::int64_t end, const Add& add,
+// Calls add(addends, sums, fresh) for the rows of each of the bags [begin, end), a few at a time, then
+// finish(sums, rows). False if an index was out of range.
+template <class Row, class Add, class Finish>
+HWY_INLINE bool sumBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const Row* table,
+                        std::int64_t row_width, float* y, std::int64_t begin, std::int64_t end, const Add& add,
                         const Finish& finish) {
   constexpr std::int64_t kAhead = 16, kTogether = 16;  // rows
-  const char* rows[kTogether];
+  const Row *rows[kTogether], *upcoming[kTogether];
   bool valid = true;
   const auto offset = [&](std::int64_t bag) {
     const std::int64_t at = bag < job.offsets ? indexAt(offsets, job.index_type, bag) : job.ids;
     return std::clamp<std::int64_t>(at, 0, job.ids);
   };
+  const auto rowAt = [&](std::int64_t i) -> const Row* {
+    const std::int64_t row = indexAt(ids, job.index_type, i);
+    return row < 0 || row >= job.rows ? nullptr : table + row * row_width;
+  };
   for (std::int64_t bag = begin; bag < end; ++bag) {
     float* const sums = y + bag * job.width;
     const std::int64_t first = offset(bag), last = std::max(first, offset(bag + 1));
-    std::fill(sums, sums + job.width, 0.0f);
-    std::int64_t count = 0;
+    RowAddends<Row> addends{rows, 0, upcoming};
+    bool fresh = true;  // nothing is added up yet
+    bool bag_valid = true;
     for (std::int64_t i = first; i < last; ++i) {
-      fetchRow(job, ids, table, row_bytes, i + kAhead);
-      rows[count] = rowOf(job, ids, table, row_bytes, i);
-      if (rows[count] == nullptr) {
-        markInvalid(job, sums);
-        valid = false;
-      } else if (++count == kTogether) {
-        add(rows, count, sums);
-        count = 0;
+      const Row* const row = rowAt(i);
+      if (row == nullptr) {
+        bag_valid = false;
+        continue;
+      }
+      const Row* const later = i + kAhead < job.ids ? rowAt(i + kAhead) : nullptr;
+      rows[addends.count] = row;
+      upcoming[addends.count] = later == nullptr ? row : later;
+      if (++addends.count == kTogether) {
+        add(addends, sums, fresh);
+        addends.count = 0;
+        fresh = false;
       }
     }
-    add(rows, count, sums);
+    if (addends.count > 0 || fresh) add(addends, sums, fresh);
     finish(sums, last - first);
+    if (bag_valid) continue;
+    markInvalid(job, sums);
+    valid = false;
   }
   return valid;
 }

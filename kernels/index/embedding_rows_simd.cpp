@@ -66,11 +66,12 @@ bool runEmbeddingRows(const EmbeddingBagJob& job, const void* ids, const void*, 
 bool runEmbeddingRowBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const std::uint8_t* table,
                          float* y, std::int64_t begin, std::int64_t end) {
   float base = 0;  // of the present bag
-  const auto add = [&](const char* const* rows, std::int64_t count, float* sum) HWY_ATTR {
-    for (std::int64_t r = 0; r < count; ++r) {
-      const auto* const row = reinterpret_cast<const std::uint8_t*>(rows[r]);
-      const RowParameters parameters = parametersOf(row, job.width);
-      upconvertRow<true>(row, job.width, parameters.scale, 0, sum);
+  const auto add = [&](const RowAddends<std::uint8_t>& addends, float* sum, bool fresh) HWY_ATTR {
+    if (fresh) std::fill(sum, sum + job.width, 0.0f);
+    for (std::int64_t r = 0; r < addends.count; ++r) {
+      for (std::int64_t byte = 0; byte < rowBytes(job); byte += 64) hwy::Prefetch(addends.upcoming[r] + byte);
+      const RowParameters parameters = parametersOf(addends.rows[r], job.width);
+      upconvertRow<true>(addends.rows[r], job.width, parameters.scale, 0, sum);
       base += parameters.offset;
     }
   };
