@@ -44,7 +44,7 @@ _install_xpu(optimize=optimize, FP32MathMode=FP32MathMode, get_fp32_math_mode=ge
 
 def __getattr__(name: str):
     """Gives parts of the package that few scripts need when they are asked for."""
-    if name != "alias":
+    if name not in ("alias", "nn"):
         raise AttributeError(f"module 'ipex_studio' has no attribute '{name}'")
     import importlib
-    return importlib.import_module(".alias", __name__)
+    return importlib.import_module("." + name, __name__)

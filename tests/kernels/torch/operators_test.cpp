@@ -54,7 +54,14 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::embedding(Tensor ids, Tensor table, str spec) -> Tensor",
           "ipex_studio::embedding_bag(Tensor ids, Tensor offsets, Tensor table, str spec) -> Tensor",
           "ipex_studio::fourier(Tensor x, Tensor? window, str spec) -> Tensor",
+          "ipex_studio::feature_interaction(Tensor[] features) -> Tensor",
           "ipex_studio::interaction(Tensor[] features, str spec) -> Tensor",
+          "ipex_studio::interaction_backward(Tensor gradient, Tensor[] features, str spec) -> Tensor",
+          "ipex_studio::merged_embedding_bag(Tensor[] weights, Tensor[] indices, Tensor[] offsets, Tensor[] "
+          "per_sample_weights, str mode, bool include_last_offset, int padding_idx, bool sparse) -> Tensor[]",
+          "ipex_studio::merged_embedding_bag_update(Tensor(a!)[] weights, Tensor(b!)[] states, Tensor[] gradients, "
+          "Tensor[] indices, Tensor[] offsets, str mode, bool include_last_offset, int padding_idx, str optimizer, "
+          "float learning_rate, float weight_decay, float eps) -> ()",
           "ipex_studio::layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, str spec) -> Tensor",
           "ipex_studio::linear(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor",
           "ipex_studio::matmul(Tensor a, Tensor b, Tensor[] post_args, str spec) -> Tensor",

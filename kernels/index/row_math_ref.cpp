@@ -1,0 +1,40 @@
+// Arithmetic on rows of embedding tables, in double precision and by its definition.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/index/row_math.h"
+
+namespace ipex_studio {
+namespace {
+
+void addRows(const RowAddends<double>& addends, std::int64_t width, double* sums, bool fresh) {
+  if (fresh) std::fill(sums, sums + width, 0.0);
+  for (std::int64_t r = 0; r < addends.count; ++r) {
+    const double factor = addends.factors == nullptr ? 1 : addends.factors[r];
+    for (std::int64_t e = 0; e < width; ++e) sums[e] += factor * addends.rows[r][e];
+  }
+}
+
+double product(const double* a, const double* b, std::int64_t width) {
+  double sum = 0;
+  for (std::int64_t e = 0; e < width; ++e) sum += a[e] * b[e];
+  return sum;
+}
+
+void step(double* w, const double* g, std::int64_t width, double lr, double decay) {
+  for (std::int64_t e = 0; e < width; ++e) w[e] -= lr * (g[e] + decay * w[e]);
+}
+
+void adagrad(double* w, double* h, const double* g, std::int64_t width, double lr, double decay, double eps) {
+  for (std::int64_t e = 0; e < width; ++e) {
+    const double gradient = g[e] + decay * w[e];
+    h[e] += gradient * gradient;
+    w[e] -= lr * gradient / (std::sqrt(h[e]) + eps);
+  }
+}
+
+}  // namespace
+
+RowMath<double> rowMathRef() { return {addRows, product, step, adagrad}; }
+
+}  // namespace ipex_studio

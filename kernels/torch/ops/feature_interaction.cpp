@@ -1,0 +1,95 @@
+// ipex_studio::feature_interaction: DLRM's interaction with its gradient, for training and for Python.
+//
+//   feature_interaction(Tensor[] features) -> Tensor
+//
+// features: N tensors [B, D] of one floating type. Result: [B, D + N·(N-1)/2], the values of the first feature and
+// behind them the products of features i and j for j < i, row by row. FP32 is computed by plans
+// (kernels/torch/ops/interaction.cpp), other types by operators of PyTorch; second derivatives in FP32 are not
+// implemented and said so.
+#include <torch/library.h>
+#include <torch/script.h>
+
+namespace ipex_studio {
+namespace {
+
+using Tensors = std::vector<at::Tensor>;
+
+// An operator of interaction.cpp; its plans are found by the identity of the description, which therefore is kept.
+class Planned {
+ public:
+  explicit Planned(const std::string& kind)
+      : operator_(c10::Dispatcher::singleton().findSchemaOrThrow(("ipex_studio::" + kind).c_str(), "")),
+        spec_(kind + "{dense=1,triangle=lower}") {}
+
+  at::Tensor operator()(torch::jit::Stack arguments) const {
+    arguments.push_back(spec_);
+    operator_.callBoxed(&arguments);
+    return arguments[0].toTensor();
+  }
+
+ private:
+  const c10::OperatorHandle operator_;
+  const c10::IValue spec_;
+};
+
+void check(at::TensorList features) {
+  TORCH_CHECK(!features.empty(), "interaction: there are no features");
+  for (const at::Tensor& feature : features) {
+    TORCH_CHECK(feature.dim() == 2 && feature.sizes() == features[0].sizes(),
+                "interaction: features are matrices [B, D] of one size, not ", feature.sizes(), " beside ",
+                features[0].sizes());
+    TORCH_CHECK(feature.scalar_type() == features[0].scalar_type() && feature.is_floating_point(),
+                "interaction: features are of one floating type, not ", feature.scalar_type(), " beside ",
+                features[0].scalar_type());
+  }
+}
+
+at::Tensor byStockOperators(at::TensorList features) {
+  const auto count = static_cast<std::int64_t>(features.size());
+  const at::Tensor x = at::stack(features, 1), places = at::tril_indices(count, count, -1);
+  const at::Tensor products = at::bmm(x, x.transpose(1, 2)).flatten(1);
+  return at::cat({features[0], products.index_select(1, places[0] * count + places[1])}, 1);
+}
+
+at::Tensor featureInteraction(at::TensorList features) {
+  check(features);
+  if (features[0].scalar_type() != at::kFloat) return byStockOperators(features);
+  static const Planned forward("interaction");
+  return forward({c10::List<at::Tensor>(features.vec())});
+}
+
+at::Tensor featureInteractionMeta(at::TensorList features) {
+  const auto count = static_cast<std::int64_t>(features.size());
+  return at::empty({features[0].size(0), features[0].size(1) + count * (count - 1) / 2}, features[0].options());
+}
+
+class FeatureInteraction : public torch::autograd::Function<FeatureInteraction> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, at::TensorList features) {
+    at::AutoDispatchBelowADInplaceOrView below;
+    context->save_for_backward(features.vec());
+    return featureInteraction(features);
+  }
+
+  static Tensors backward(torch::autograd::AutogradContext* context, const Tensors& gradients) {
+    TORCH_CHECK(!at::GradMode::is_enabled(), "the second derivative of interaction is not implemented");
+    static const Planned backward("interaction_backward");
+    const c10::List<at::Tensor> features(context->get_saved_variables());
+    return backward({gradients[0].contiguous(), features}).unbind(1);
+  }
+};
+
+at::Tensor featureInteractionAutograd(at::TensorList features) {
+  check(features);
+  if (features[0].scalar_type() != at::kFloat) return byStockOperators(features);
+  return FeatureInteraction::apply(features);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_FRAGMENT(ipex_studio, m) { m.def("feature_interaction(Tensor[] features) -> Tensor"); }
+TORCH_LIBRARY_IMPL(ipex_studio, CPU, m) { m.impl("feature_interaction", featureInteraction); }
+TORCH_LIBRARY_IMPL(ipex_studio, Meta, m) { m.impl("feature_interaction", featureInteractionMeta); }
+TORCH_LIBRARY_IMPL(ipex_studio, Autograd, m) { m.impl("feature_interaction", featureInteractionAutograd); }
+
+}  // namespace ipex_studio

@@ -1,0 +1,4 @@
+"""intel_extension_for_pytorch.nn: functions and modules of ipex_studio.nn."""
+from . import functional, modules
+
+__all__ = ["functional", "modules"]

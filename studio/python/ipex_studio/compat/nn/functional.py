@@ -1,0 +1,2 @@
+"""intel_extension_for_pytorch.nn.functional: what ipex_studio.nn.functional has."""
+from ...nn.functional import *  # noqa: F401,F403 - the names are the module's __all__
