@@ -105,14 +105,7 @@ class InteractionBackwardSimd final : public Kernel {
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string*) const override {
     auto op = std::make_unique<InteractionBackwardOp>();
-    std::vector<Dims> sizes;
-    for (const TensorDesc& src : args.src) {
-      op->src.push_back(contiguousDesc(src.dtype, src.dims));
-      sizes.push_back(src.dims);
-    }
-    op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
-    op->packed.assign(args.src.size(), false);
-    op->job = interactionJob(args.spec, sizes, 1);
+    op->job = interactionJob(args, 1, op.get());
     op->samples = args.dst[0].dims[0];
     const std::int64_t n = op->job.featureCount();
     op->grain = grainFor(n * n * op->job.width / 4);

@@ -29,4 +29,15 @@ InteractionJob interactionJob(const OpSpec& spec, const std::vector<Dims>& src, 
   return job;
 }
 
+InteractionJob interactionJob(const PrepareArgs& args, std::size_t first, PreparedOp* op) {
+  std::vector<Dims> sizes;
+  for (const TensorDesc& src : args.src) {
+    op->src.push_back(contiguousDesc(src.dtype, src.dims));
+    sizes.push_back(src.dims);
+  }
+  op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
+  op->packed.assign(args.src.size(), false);
+  return interactionJob(args.spec, sizes, first);
+}
+
 }  // namespace ipex_studio

@@ -6,8 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/op/op_spec.h"
-#include "core/op/tensor_view.h"
+#include "core/op/kernel.h"
 
 namespace ipex_studio {
 
@@ -38,5 +37,8 @@ struct InteractionJob {
 
 // Describes operands from `first` on, all row-major [B,D] or [B,K,D].
 InteractionJob interactionJob(const OpSpec& spec, const std::vector<Dims>& src, std::size_t first);
+
+// The same for a kernel in FP32, whose layouts, all row-major, it stores in `op`.
+InteractionJob interactionJob(const PrepareArgs& args, std::size_t first, PreparedOp* op);
 
 }  // namespace ipex_studio

@@ -172,14 +172,7 @@ class InteractionSimd final : public Kernel {
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string*) const override {
     auto op = std::make_unique<InteractionOp>();
-    std::vector<Dims> sizes;
-    for (const TensorDesc& src : args.src) {
-      op->src.push_back(contiguousDesc(src.dtype, src.dims));
-      sizes.push_back(src.dims);
-    }
-    op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
-    op->packed.assign(args.src.size(), false);
-    op->job = interactionJob(args.spec, sizes, 0);
+    op->job = interactionJob(args, 0, op.get());
     op->samples = args.dst[0].dims[0];
     const std::int64_t products = op->job.result_width - op->job.dense;
     op->grain = grainFor(products * op->job.width / 4);

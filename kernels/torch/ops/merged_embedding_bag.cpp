@@ -6,9 +6,9 @@
 //                        bool include_last_offset, int padding_idx, bool sparse) -> Tensor[]
 //
 // weights[t]: [rows, width] of table t, float32 or float64, contiguous. indices[t], offsets[t]: one axis, int64 or
-// int32, as torch.nn.functional.embedding_bag takes them. per_sample_weights: one tensor for each table, or none at all; for
-// mode "sum" only. mode: "sum", "mean" or "max". padding_idx: -1 for none. sparse: gradients of weights are coalesced
-// sparse tensors. Result t: [bags, width]; empty bags give zeros.
+// int32, as torch.nn.functional.embedding_bag takes them. per_sample_weights: one tensor for each table, or none at
+// all; for mode "sum" only. mode: "sum", "mean" or "max". padding_idx: -1 for none. sparse: gradients of weights are
+// coalesced sparse tensors. Result t: [bags, width]; empty bags give zeros.
 //
 //   merged_embedding_bag_update(Tensor(a!)[] weights, Tensor(b!)[] states, Tensor[] gradients, Tensor[] indices,
 //                               Tensor[] offsets, str mode, bool include_last_offset, int padding_idx, str optimizer,
