@@ -435,7 +435,7 @@ void describe(V& v, Request& r) {
   v(JsonField("train.optimizer").atMost(1000), r.train.optimizer,
     Flag(FlagSet::kTrain, "--optimizer", "OPTIMIZER",
          "A name and what differs from PyTorch's defaults: sgd:lr=0.01,momentum=0.9,nesterov, "
-         "adamw:lr=1e-3,weight_decay=0.01, adam, adagrad or rmsprop.")
+         "adam, adamw:lr=1e-3,weight_decay=0.01, adagrad, rmsprop, nadam, radam, adamax, lion, lamb or lars.")
         .showingDefault());
   v(JsonField("train.schedule").atMost(1000), r.train.schedule,
     Flag(FlagSet::kTrain, "--schedule", "SCHEDULE",

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <stdexcept>
 
 #include "core/base/error.h"
 #include "core/file/zip_reader.h"
@@ -20,22 +20,7 @@ using nlohmann::json;
 
 constexpr char kFormat[] = "ipex-studio-training";
 constexpr std::uint64_t kMaxDescription = 256u << 20;
-constexpr std::pair<const char*, at::ScalarType> kTypes[] = {
-    {"float32", at::kFloat}, {"float64", at::kDouble}, {"bfloat16", at::kBFloat16}, {"float16", at::kHalf}};
-
-const char* typeName(at::ScalarType type) {
-  for (const auto& [name, candidate] : kTypes) {
-    if (candidate == type) return name;
-  }
-  IPEX_CHECK(false, "states are floats");
-}
-
-std::optional<at::ScalarType> typeOf(const std::string& name) {
-  for (const auto& [candidate, type] : kTypes) {
-    if (name == candidate) return type;
-  }
-  return std::nullopt;
-}
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 
 std::string stateFile(std::size_t index) { return fmt::format("state/{}", index); }
 
@@ -45,16 +30,14 @@ std::string stateFile(std::size_t index) { return fmt::format("state/{}", index)
 }
 
 at::Tensor stateTensor(const json& description, const std::string& bytes) {
-  const auto type = typeOf(description.at("dtype").get<std::string>());
   const auto sizes = description.at("sizes").get<std::vector<std::int64_t>>();
   std::int64_t elements = 1;
   for (const std::int64_t size : sizes) {
-    if (size < 0 || (size > 0 && elements > (std::int64_t{1} << 40) / size)) throw std::invalid_argument("sizes");
+    if (size < 0 || (size > 0 && elements > kMaxElements / size)) throw std::invalid_argument("sizes");
     elements *= size;
   }
-  if (!type || bytes.size() != static_cast<std::size_t>(elements) * at::elementSize(*type))
-    throw std::invalid_argument("bytes");
-  at::Tensor tensor = at::empty(sizes, *type);
+  if (bytes.size() != static_cast<std::size_t>(elements) * sizeof(float)) throw std::invalid_argument("bytes");
+  at::Tensor tensor = at::empty(sizes, at::kFloat);
   std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
   return tensor;
 }
@@ -73,13 +56,10 @@ Named tensorsOf(const torch::jit::Module& module) {
 void writeCheckpoint(const torch::jit::Module& module, const TrainingState& state, std::ostream& stream) {
   torch::jit::ExtraFilesMap extra;
   json states = json::array();
-  for (const Optimizer::State& kept : state.states) {
+  for (const TrainingOptimizer::State& kept : state.states) {
     const at::Tensor dense = kept.value.contiguous();
     extra[stateFile(states.size())] = std::string(static_cast<const char*>(dense.data_ptr()), dense.nbytes());
-    states.push_back({{"name", kept.name},
-                      {"parameter", kept.parameter},
-                      {"dtype", typeName(dense.scalar_type())},
-                      {"sizes", dense.sizes().vec()}});
+    states.push_back({{"name", kept.name}, {"parameter", kept.parameter}, {"sizes", dense.sizes().vec()}});
   }
   const json description = {
       {"format", kFormat},  {"version", 1},       {"step", state.step},           {"judged", state.judged},

@@ -1,5 +1,5 @@
-// A checkpoint is the module's own file with the training's state beside it: extra/training.json and the raw numbers of
-// each state of the optimizer in extra/state/N.
+// A checkpoint is the module's own file with the training's state beside it: extra/training.json, and in extra/state/N
+// the numbers of each state of the optimizer, FP32, in order of their dimensions.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/torch/torch_compat.h"
-#include "core/train/optimizer.h"
+#include "core/train/training_optimizer.h"
 
 namespace ipex_studio {
 
@@ -19,7 +19,7 @@ struct TrainingState {
   std::string data;  // DataSet::fingerprint()
   std::uint64_t seed = 0;
   std::string optimizer;  // its name
-  std::vector<Optimizer::State> states;
+  std::vector<TrainingOptimizer::State> states;
   std::vector<std::int64_t> updates;
 };
 

@@ -63,9 +63,9 @@ double OptionText::whole(const char* key, double otherwise, double low, double h
   return value;
 }
 
-bool OptionText::flag(const char* key) {
+bool OptionText::flag(const char* key, bool otherwise) {
   const std::string* text = find(key);
-  if (text == nullptr) return false;
+  if (text == nullptr) return otherwise;
   const bool on = *text == "true" || *text == "1";
   if (!on && *text != "false" && *text != "0") refuse(fmt::format("{} is true or false", key));
   return on;

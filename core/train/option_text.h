@@ -19,8 +19,8 @@ class OptionText {
   double number(const char* key, double otherwise, double low, double high);
   // The same for whole numbers.
   double whole(const char* key, double otherwise, double low, double high);
-  // True for "key", "key=true" and "key=1".
-  bool flag(const char* key);
+  // True for "key", "key=true" and "key=1"; `otherwise` without it.
+  bool flag(const char* key, bool otherwise);
   // The numbers of "key=30/60", each between `low` and `high`; empty without it.
   std::vector<double> numbers(const char* key, double low, double high);
   // Throws if there is a setting that nobody asked for.

@@ -23,7 +23,6 @@ namespace ipex_studio {
 namespace {
 
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
-constexpr double kClipEpsilon = 1e-6;  // as in torch.nn.utils.clip_grad_norm_
 
 // Autocast of the CPU for its scope. Weights that were cast are forgotten at the end, before they change.
 class Autocast {
@@ -59,6 +58,13 @@ std::vector<at::Tensor> trained(const torch::jit::Module& module, std::vector<st
   std::set<const at::TensorImpl*> seen;
   for (const auto& parameter : module.named_parameters()) {
     if (!parameter.value.requires_grad() || !seen.insert(parameter.value.unsafeGetTensorImpl()).second) continue;
+    if (parameter.value.scalar_type() != at::kFloat) {
+      throw Error(
+          ExitCode::kUsage,
+          fmt::format("The parameter {} is {}, but those that are trained have to be FP32; save the model after "
+                      "float().",
+                      parameter.name, at::toString(parameter.value.scalar_type())));
+    }
     names->push_back(parameter.name);
     parameters.push_back(parameter.value);
   }
@@ -171,18 +177,6 @@ at::Tensor Training::lossOf(const Inputs& arguments, const at::Tensor& targets, 
   return loss_(*output, targets);
 }
 
-double Training::gradientNorm() const {
-  double squares = 0;
-  for (const at::Tensor& parameter : parameters_) {
-    const at::Tensor& gradient = parameter.grad();
-    if (!gradient.defined()) continue;
-    const at::Tensor values = gradient.is_sparse() ? gradient.coalesce().values() : gradient;
-    const double norm = values.norm(2, at::kDouble).item<double>();
-    squares += norm * norm;
-  }
-  return std::sqrt(squares);
-}
-
 void Training::requireFiniteGradients(double norm) const {
   if (std::isfinite(norm)) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -250,16 +244,9 @@ TrainingStep Training::step() {
     for (const at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
     loss.backward();
     const std::int64_t backward = nowNs();
-    step.gradient_norm = gradientNorm();
-    requireFiniteGradients(step.gradient_norm);
-    if (options_.clip_norm > 0 && step.gradient_norm > options_.clip_norm) {
-      const double factor = options_.clip_norm / (step.gradient_norm + kClipEpsilon);
-      for (const at::Tensor& parameter : parameters_) {
-        if (parameter.grad().defined()) parameter.mutable_grad().mul_(factor);
-      }
-    }
     step.learning_rate = optimizer_.learningRate() * schedule_.factor(done_);
-    optimizer_.step(step.learning_rate);
+    step.gradient_norm = optimizer_.step(step.learning_rate, options_.clip_norm);
+    requireFiniteGradients(step.gradient_norm);
     step.backward_ns = backward - forward;
     step.update_ns = nowNs() - backward;
   } catch (const Error&) {

@@ -18,14 +18,14 @@
 #include "core/record/records.h"
 #include "core/train/checkpoint.h"
 #include "core/train/loss.h"
-#include "core/train/optimizer.h"
 #include "core/train/schedule.h"
+#include "core/train/training_optimizer.h"
 
 namespace ipex_studio {
 
 struct TrainingOptions {
   std::string loss = "cross_entropy";                  // core/train/loss.cpp
-  std::string optimizer = "sgd:lr=0.01,momentum=0.9";  // core/train/optimizer.cpp
+  std::string optimizer = "sgd:lr=0.01,momentum=0.9";  // core/train/training_optimizer.cpp
   std::string schedule = "constant";                   // core/train/schedule.h
   std::int64_t epochs = 1;
   std::uint64_t seed = 0;
@@ -83,7 +83,6 @@ class Training {
   void check();
   TrainingStep step();
   at::Tensor lossOf(const Inputs& arguments, const at::Tensor& targets, at::Tensor* output);
-  double gradientNorm() const;
   void requireFiniteGradients(double norm) const;
   [[noreturn]] void refuseLoss(double loss, const Inputs& arguments);
   void keepBuffers();
@@ -100,7 +99,7 @@ class Training {
   Loss loss_;
   std::vector<std::string> names_;
   std::vector<at::Tensor> parameters_;
-  Optimizer optimizer_;
+  TrainingOptimizer optimizer_;
   std::int64_t per_epoch_;
   Schedule schedule_;
   std::optional<Metric> metric_;  // of the validation; none: the loss

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/train/loss.h"
-#include "core/train/optimizer.h"
+#include "core/train/training_optimizer.h"
 #include "core/train/schedule.h"
 
 namespace ipex_studio {
@@ -33,7 +33,7 @@ std::string badSchedule(const std::string& text) {
   return refusal([&] { Schedule(text, 10, 10); });
 }
 std::string badOptimizer(const std::string& text) {
-  return refusal([&] { Optimizer(text, {}); });
+  return refusal([&] { TrainingOptimizer(text, {}); });
 }
 
 TEST(Schedules, Shapes) {
