@@ -205,7 +205,7 @@ void runTrainJob(const EngineJob& job, Channel& channel) {
   try {
     finished = training.run(report);
   } catch (const Error&) {
-    report.checkpoint(/*last=*/false);  // of the state before the step that failed
+    if (training.done() > 0) report.checkpoint(/*last=*/false);  // of the state before the step that failed
     throw;
   }
   report.checkpoint(/*last=*/true);

@@ -71,7 +71,7 @@ TEST(Preprocess, VariesImagesForTraining) {
   EXPECT_TRUE(at::equal(preprocessImage(flips, image, 3), preprocessImage(flips, image).flip(2)));
   const Preprocess shifts = preprocessFromText("[image]\nscale = 1\nshift = 1\n", "p");
   // Of nine places the number takes the one in the first row and the second column: one pixel down.
-  const at::Tensor down = preprocessImage(shifts, image, (std::uint64_t{1} << 32) | 1);
+  const at::Tensor down = preprocessImage(shifts, image, (std::uint64_t{1} << 32) | (2 << 8) | 1);
   EXPECT_FLOAT_EQ(down[0][1][0].item<float>(), 1);
   EXPECT_FLOAT_EQ(down[0][0].abs().sum().item<float>(), 0);
   EXPECT_TRUE(preprocessFromText(preprocessToText(flips), "p").flip);

@@ -7,8 +7,8 @@
 
 #include "core/base/error.h"
 #include "core/train/loss.h"
-#include "core/train/training_optimizer.h"
 #include "core/train/schedule.h"
+#include "core/train/training_optimizer.h"
 
 namespace ipex_studio {
 namespace {
