@@ -7,6 +7,7 @@
 // on the 10,000 test images of Fashion-MNIST. Where the CPU has BF16 it is used. Every 100 steps trained.pt.checkpoint
 // is replaced; a run that starts again continues from it, with the same bits. `ipex-studio train` does the same in a
 // sandbox, with records.
+#include <ATen/Parallel.h>
 #include <fcntl.h>
 #include <torch/script.h>
 #include <unistd.h>

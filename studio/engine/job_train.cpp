@@ -77,7 +77,7 @@ class TrainingReport : public TrainingWatch {
     const std::int64_t now = nowNs();
     if (now - last_report_ns_ < kReport_ns && batch < batches) return;
     last_report_ns_ = now;
-    channel_.progress(fmt::format("epoch {} of {}, validation, {} of {} batches", epochOf(training_.done()),
+    channel_.progress(fmt::format("epoch {}/{}, validation, {} of {} batches", epochOf(training_.done()),
                                   record_.epochs, batch, batches),
                       fraction());
   }
@@ -130,7 +130,7 @@ class TrainingReport : public TrainingWatch {
     last_report_ns_ = now;
     if (!steps_.empty()) channel_.send({{"type", "steps"}, {"steps", std::exchange(steps_, json::array())}});
     if (!shown_) return;
-    std::string text = fmt::format("epoch {} of {}, loss {:.4g}", epochOf(training_.done()), record_.epochs, loss_);
+    std::string text = fmt::format("epoch {}/{}, loss {:.4g}", epochOf(training_.done()), record_.epochs, loss_);
     if (accuracy_ == accuracy_) text += fmt::format(", {:.1f} % right", 100 * accuracy_);
     text += fmt::format(", {:.0f} samples/s", static_cast<double>(record_.batch) / std::max(1e-9, seconds_));
     channel_.progress(text, fraction());

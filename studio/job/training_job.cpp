@@ -69,6 +69,7 @@ class RunningTraining {
     start.export_fd = export_.get();
     if (kept_) start.other_fd = kept_->fd.get();
     // A checkpoint holds up to three times the model, and states in FP64.
+    start.limits.cpu_s = 0;  // a training may take days
     start.limits.file_bytes = std::max(start.limits.file_bytes, 16 * model.report.file_bytes);
     if (!request.train.validation_path.empty()) addReadable(request.train.validation_path, request, &start.readable);
     silence_s_ = start.limits.silence_s;
