@@ -14,6 +14,7 @@
 #include "profiler/embedded.h"
 #include "profiler/job_rows.h"
 #include "profiler/sqlite.h"
+#include "profiler/training_rows.h"
 
 namespace ipex_studio {
 namespace {
@@ -186,7 +187,7 @@ std::vector<JobSummary> Database::jobs(std::int64_t limit, const std::string& sh
                      .c_str());
   std::vector<JobSummary> result;
   for (row.bind(sha256, limit); row.next();) {
-    JobSummary job = {row.integer(0), row.text(1), row.text(2), row.text(3), row.integer(4), 0, 0, {}};
+    JobSummary job = {row.integer(0), row.text(1), row.text(2), row.text(3), row.integer(4), 0, 0, {}, {}};
     for (runs.bind(job.id); runs.next();) {
       RunSummary run;
       run.id = runs.integer(0);
@@ -209,6 +210,7 @@ std::vector<JobSummary> Database::jobs(std::int64_t limit, const std::string& sh
       if (run.variant == "optimized" && job.optimized_p50_ns == 0) job.optimized_p50_ns = run.p50_ns;
       job.runs.push_back(std::move(run));
     }
+    job.training = selectTrainingSummary(*connection_, job.id);
     result.push_back(std::move(job));
   }
   return result;

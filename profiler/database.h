@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +47,18 @@ struct RunSummary {
   NoiseVerdict noise;  // its text is known only where the records of the run were read
 };
 
+struct TrainingSummary {
+  std::string precision;
+  std::string metric;  // of `value`; empty: nothing was judged
+  std::int64_t epochs = 0;
+  std::int32_t threads = 0;
+  bool finished = false;
+  std::int64_t steps = 0;    // the last step
+  double loss = 0;           // of that step
+  double value = 0;          // of the last epoch that was judged; NaN: none
+  std::int64_t step_ns = 0;  // mean time of a step
+};
+
 struct JobSummary {
   std::int64_t id = 0;
   std::string command;
@@ -55,6 +68,7 @@ struct JobSummary {
   std::int64_t baseline_p50_ns = 0;   // 0: not measured
   std::int64_t optimized_p50_ns = 0;  // 0: not measured
   std::vector<RunSummary> runs;
+  std::optional<TrainingSummary> training;
 };
 
 // Earlier trials on a model: a search over precisions, and what-ifs.

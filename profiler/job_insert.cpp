@@ -12,6 +12,7 @@
 #include "profiler/precision_rows.h"
 #include "profiler/sqlite.h"
 #include "profiler/statistics.h"
+#include "profiler/training_rows.h"
 
 namespace ipex_studio {
 namespace {
@@ -218,6 +219,7 @@ std::int64_t insertJob(Connection& connection, const JobRecord& job) {
   for (const RunRecord& run : job.runs) insertRun(connection, job_id, position++, run);
   insertSearch(connection, job_id, job);
   insertDecisions(connection, job_id, job);
+  insertTraining(connection, job_id, job);
   return job_id;
 }
 

@@ -8,6 +8,7 @@
 #include "profiler/precision_rows.h"
 #include "profiler/row_lists.h"
 #include "profiler/sqlite.h"
+#include "profiler/training_rows.h"
 
 namespace ipex_studio {
 namespace {
@@ -220,6 +221,7 @@ JobRecord selectJob(Connection& connection, std::int64_t id, JobParts parts, std
     selectRuns(connection, id, only_run, job);
     selectSearch(connection, id, job);
     selectDecisions(connection, id, job);
+    job.training = selectTraining(connection, id);
     checkRecord(job);
     return job;
   } catch (const Error& error) {

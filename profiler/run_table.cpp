@@ -10,6 +10,7 @@
 #include "core/record/noise.h"
 #include "profiler/summary.h"
 #include "profiler/text.h"
+#include "profiler/training_table.h"
 #include "profiler/waterfall.h"
 
 namespace ipex_studio {
@@ -240,6 +241,15 @@ std::string jobTable(const std::vector<JobSummary>& jobs, std::size_t width, boo
                       {std::to_string(run.threads)},
                       {msText(static_cast<double>(run.p50_ns))}});
     }
+    if (!job.training) continue;
+    rows.push_back({{printable(fileName(job.model_path))},
+                    {trainingName(*job.training)},
+                    {"–"},
+                    {std::to_string(job.id)},
+                    {dateText(job.started_unix_ns)},
+                    {printable(job.command)},
+                    {std::to_string(job.training->threads)},
+                    {msText(static_cast<double>(job.training->step_ns))}});
   }
   return table(rows, {{1, 4, 5}, {6, 5, 4}}, std::max(width, kMinWidth), pen);
 }

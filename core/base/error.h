@@ -18,7 +18,7 @@ enum class ExitCode : int {
   kFailure = 1,      // anything not named below
   kUsage = 2,        // wrong flags, inputs cannot be guessed
   kBadModel = 3,     // missing, damaged, refused or foreign model file
-  kAccuracy = 4,     // optimized results are outside the tolerance; nothing was exported
+  kAccuracy = 4,     // optimized results are outside the tolerance, and nothing was exported; a loss is not finite
   kUnsupported = 5,  // this machine or this version cannot do what was asked
   kDatabase = 6,     // profile database cannot be opened, read or written
   // 128 + n: the engine process was ended by signal n

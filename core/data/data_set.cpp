@@ -20,14 +20,15 @@ std::uint64_t nextRandom(std::uint64_t* state) {
   return z ^ (z >> 31);
 }
 
+void shuffle(std::vector<std::int64_t>* order, std::uint64_t state) {
+  for (std::size_t i = order->size(); i > 1; --i) std::swap((*order)[i - 1], (*order)[nextRandom(&state) % i]);
+}
+
 std::vector<std::int64_t> drawOrder(std::int64_t size, const DataSetOptions& options) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(size));
   std::iota(order.begin(), order.end(), std::int64_t{0});
   const bool subset = options.samples > 0 && options.samples < size;
-  if (subset || options.shuffle) {
-    std::uint64_t state = options.seed;
-    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[nextRandom(&state) % i]);
-  }
+  if (subset || options.shuffle) shuffle(&order, options.seed);
   if (subset) order.resize(static_cast<std::size_t>(options.samples));
   if (subset && !options.shuffle) std::sort(order.begin(), order.end());
   return order;
@@ -45,6 +46,14 @@ DataSet::DataSet(const std::string& path, const DataSetOptions& options) : path_
   labels_ = source_->labels();
   order_ = drawOrder(source_->size(), options);
   if (source_->batched()) options_.batch = 1;
+  if (options.for_training) options_.batch = std::min(options_.batch, size());
+}
+
+void DataSet::startEpoch(std::int64_t epoch) {
+  order_ = drawOrder(source_->size(), options_);
+  std::uint64_t state = options_.seed + static_cast<std::uint64_t>(epoch) * 0xd1342543de82ef95u;
+  variation_ = nextRandom(&state) | 1;
+  shuffle(&order_, nextRandom(&state));
 }
 
 std::int64_t DataSet::batches() const { return (size() + options_.batch - 1) / options_.batch; }
@@ -58,7 +67,8 @@ DataBatch DataSet::batch(std::int64_t index) const {
   std::vector<at::Tensor> targets;
   for (std::int64_t i = 0; i < batch.samples; ++i) {
     const std::int64_t number = order_[static_cast<std::size_t>(begin + i)];
-    const DataSource::Sample sample = source_->read(number);
+    std::uint64_t state = variation_ + static_cast<std::uint64_t>(number);
+    const DataSource::Sample sample = source_->read(number, variation_ == 0 ? 0 : nextRandom(&state) | 1);
     columns.resize(sample.inputs.size());
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const bool widens =
@@ -77,7 +87,13 @@ DataBatch DataSet::batch(std::int64_t index) const {
       }
       columns[c].push_back(value);
     }
-    if (sample.target.defined()) targets.push_back(sample.target);
+    if (!sample.target.defined()) continue;
+    if (!isFinite(sample.target)) {
+      throw Error(
+          ExitCode::kUsage,
+          fmt::format("The target of sample {} of {} is NaN or infinite; repair it or leave it out.", number, path_));
+    }
+    targets.push_back(sample.target);
   }
   const bool whole = source_->batched();
   for (auto& column : columns) {

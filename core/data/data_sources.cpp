@@ -55,9 +55,10 @@ class ImageFolder : public DataSource {
   }
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
   std::vector<std::int64_t> labels() const override { return labels_; }
-  Sample read(std::int64_t index) const override {
+  Sample read(std::int64_t index, std::uint64_t variation) const override {
     const auto i = static_cast<std::size_t>(index);
-    return {{preprocessImage(preprocess_, readImage(files_[i]))}, labels_.empty() ? at::Tensor() : scalar(labels_[i])};
+    return {{preprocessImage(preprocess_, readImage(files_[i]), variation)},
+            labels_.empty() ? at::Tensor() : scalar(labels_[i])};
   }
 
  private:
@@ -84,8 +85,8 @@ class ImageTensor : public DataSource {
     const at::Tensor wide = labels_.to(at::kLong).contiguous();
     return {wide.data_ptr<std::int64_t>(), wide.data_ptr<std::int64_t>() + wide.numel()};
   }
-  Sample read(std::int64_t index) const override {
-    return {{preprocessImage(preprocess_, images_[index])},
+  Sample read(std::int64_t index, std::uint64_t variation) const override {
+    return {{preprocessImage(preprocess_, images_[index], variation)},
             labels_.defined() ? labels_[index].to(at::kLong) : at::Tensor()};
   }
 
@@ -104,14 +105,22 @@ bool isCifarFile(const fs::path& path) {
   return path.extension() == ".bin" && !error && bytes > 0 && bytes % kCifarRow == 0;
 }
 
-std::unique_ptr<DataSource> openCifar(const std::string& path, const Preprocess& preprocess) {
+at::Tensor cifarRows(const std::string& path) {
   const auto bytes = static_cast<std::int64_t>(fs::file_size(path));
   if (bytes > (std::int64_t{1} << 32)) refuseDataSet(path, "is larger than 4 GB");
-  const at::Tensor rows = at::empty({bytes / kCifarRow, kCifarRow}, at::kByte);
+  at::Tensor rows = at::empty({bytes / kCifarRow, kCifarRow}, at::kByte);
   std::ifstream file(path, std::ios::binary);
   if (!file.read(static_cast<char*>(rows.data_ptr()), bytes)) refuseDataSet(path, "cannot be read");
+  if (rows.select(1, 0).max().item<std::int64_t>() > 9)
+    refuseDataSet(path, "is no CIFAR-10 file: a label is greater than 9");
+  return rows;
+}
+
+std::unique_ptr<DataSource> openCifar(const std::vector<std::string>& files, const Preprocess& preprocess) {
+  std::vector<at::Tensor> parts;
+  for (const std::string& file : files) parts.push_back(cifarRows(file));
+  const at::Tensor rows = parts.size() == 1 ? parts.front() : at::cat(parts);
   const at::Tensor labels = rows.select(1, 0);
-  if (labels.max().item<std::int64_t>() > 9) refuseDataSet(path, "is no CIFAR-10 file: a label is greater than 9");
   return std::make_unique<ImageTensor>(rows.narrow(1, 1, kCifarImage).view({-1, 3, 32, 32}), labels.contiguous(),
                                        preprocess);
 }
@@ -166,9 +175,11 @@ class Tensors : public DataSource {
       at::Tensor tensor = file.values[i].toTensor();
       const bool last = i + 1 == file.values.size() && i > 0;
       const bool numbers = tensor.dim() == 1 && at::isIntegralType(tensor.scalar_type(), false);
-      if (isLabelName(file.names[i]) || (last && file.names[i].empty() && numbers)) {
-        if (!numbers) refuseDataSet(path, "has labels that are not one whole number per sample");
-        labels_ = tensor.to(at::kLong).contiguous();
+      const bool unnamed = last && file.names[i].empty();
+      if (isLabelName(file.names[i]) || (unnamed && (numbers || options.any_targets))) {
+        if (!numbers && !options.any_targets)
+          refuseDataSet(path, "has labels that are not one whole number per sample");
+        (numbers ? labels_ : targets_) = numbers ? tensor.to(at::kLong).contiguous() : tensor;
       } else {
         images_.push_back(options.bytes_are_images ? byteImages(tensor) : at::Tensor());
         inputs_.push_back(std::move(tensor));
@@ -182,6 +193,8 @@ class Tensors : public DataSource {
     }
     if (labels_.defined() && labels_.size(0) != size())
       refuseDataSet(path, fmt::format("has {} samples, but {} labels", size(), labels_.size(0)));
+    if (targets_.defined() && targets_.size(0) != size())
+      refuseDataSet(path, fmt::format("has {} samples, but {} targets", size(), targets_.size(0)));
   }
   std::int64_t size() const override { return inputs_.front().size(0); }
   std::vector<std::string> names() const override { return names_; }
@@ -189,21 +202,24 @@ class Tensors : public DataSource {
     if (!labels_.defined()) return {};
     return {labels_.data_ptr<std::int64_t>(), labels_.data_ptr<std::int64_t>() + labels_.numel()};
   }
-  Sample read(std::int64_t index) const override {
+  Sample read(std::int64_t index, std::uint64_t variation) const override {
     Sample sample;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      sample.inputs.push_back(images_[i].defined() ? preprocessImage(preprocess_, images_[i][index])
+      sample.inputs.push_back(images_[i].defined() ? preprocessImage(preprocess_, images_[i][index], variation)
                                                    : inputs_[i][index]);
     }
     if (labels_.defined()) sample.target = labels_[index];
+    if (targets_.defined()) sample.target = targets_[index];
     return sample;
   }
+  bool hasTargets() const override { return targets_.defined(); }
 
  private:
   Preprocess preprocess_;
   std::vector<at::Tensor> inputs_, images_;  // images: byteImages of each input
   std::vector<std::string> names_;
-  at::Tensor labels_;
+  at::Tensor labels_;   // one whole number per sample
+  at::Tensor targets_;  // what is no such number
 };
 
 class RecordedCases : public DataSource {
@@ -211,8 +227,9 @@ class RecordedCases : public DataSource {
   explicit RecordedCases(std::vector<RecordedCase> cases) : cases_(std::move(cases)) {}
   std::int64_t size() const override { return static_cast<std::int64_t>(cases_.size()); }
   bool batched() const override { return true; }
+  bool hasTargets() const override { return !cases_.front().expected.empty(); }
   std::vector<std::string> names() const override { return std::vector<std::string>(cases_.front().inputs.size()); }
-  Sample read(std::int64_t index) const override {
+  Sample read(std::int64_t index, std::uint64_t) const override {
     const RecordedCase& recorded = cases_[static_cast<std::size_t>(index)];
     Sample sample;
     for (const torch::jit::IValue& value : recorded.inputs) sample.inputs.push_back(value.toTensor());
@@ -224,29 +241,60 @@ class RecordedCases : public DataSource {
   std::vector<RecordedCase> cases_;
 };
 
-// Finds the file to read in a folder: CIFAR-10's or MNIST's test images first.
-std::optional<std::string> standingFor(const fs::path& folder) {
-  for (const char* name : {"test_batch.bin", "t10k-images-idx3-ubyte", "t10k-images-idx3-ubyte.gz",
-                           "train-images-idx3-ubyte", "train-images-idx3-ubyte.gz", "data_batch_1.bin"}) {
+std::optional<std::string> firstOf(const fs::path& folder, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
     if (fs::is_regular_file(folder / name)) return (folder / name).string();
   }
   return std::nullopt;
 }
 
+std::optional<std::string> testFile(const fs::path& folder) {
+  return firstOf(folder, {"test_batch.bin", "t10k-images-idx3-ubyte", "t10k-images-idx3-ubyte.gz"});
+}
+
+std::optional<std::string> trainingFile(const fs::path& folder) {
+  return firstOf(folder, {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz", "data_batch_1.bin"});
+}
+
+// CIFAR-10's five files to train on, as far as they are there.
+std::vector<std::string> cifarTrainingFiles(const fs::path& folder) {
+  std::vector<std::string> files;
+  for (int part = 1; part <= 5; ++part) {
+    const fs::path file = folder / fmt::format("data_batch_{}.bin", part);
+    if (fs::is_regular_file(file)) files.push_back(file.string());
+  }
+  return files;
+}
+
+// The source that a folder's files of CIFAR-10 or MNIST make; null if there are none.
+std::unique_ptr<DataSource> openKnownFolder(const std::string& path, const DataSetOptions& options) {
+  if (options.for_training) {
+    const std::vector<std::string> cifar = cifarTrainingFiles(path);
+    if (!cifar.empty()) return openCifar(cifar, options.preprocess);
+  }
+  auto file = options.for_training ? trainingFile(path) : testFile(path);
+  if (!file) file = options.for_training ? testFile(path) : trainingFile(path);
+  return file ? openDataSource(*file, options) : nullptr;
+}
+
 }  // namespace
+
+bool hasTestFiles(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error) && testFile(path).has_value();
+}
 
 std::unique_ptr<DataSource> openDataSource(const std::string& path, const DataSetOptions& options) {
   std::error_code error;
   if (!fs::exists(path, error)) throw Error(ExitCode::kUsage, fmt::format("There is no data set at '{}'.", path));
   if (fs::is_directory(path, error)) {
-    const auto file = standingFor(path);
-    if (file) return openDataSource(*file, options);
+    if (auto known = openKnownFolder(path, options)) return known;
     auto images = std::make_unique<ImageFolder>(path, options.preprocess);
     if (images->size() == 0)
       refuseDataSet(path, "is empty: no JPEG or PNG images, no CIFAR-10 or MNIST files are in this folder");
     return images;
   }
-  if (isCifarFile(path)) return openCifar(path, options.preprocess);
+  if (isCifarFile(path)) return openCifar({path}, options.preprocess);
   if (isIdxFile(path)) return openIdx(path, options.preprocess);
   if (fs::path(path).extension() == ".bin" || fs::path(path).extension() == ".gz") {
     refuseDataSet(path, "is neither a CIFAR-10 file (rows of 3073 bytes) nor an IDX file as MNIST's are");

@@ -18,7 +18,9 @@ namespace ipex_studio {
 namespace {
 
 constexpr std::int64_t kLargestResult = 1 << 14;
-constexpr std::array<std::string_view, 8> kKeys{"resize", "crop", "pad", "channels", "scale", "mean", "std", "layout"};
+constexpr std::int64_t kLargestShift = 1024;
+constexpr std::array<std::string_view, 10> kKeys{"resize", "crop", "pad",    "channels", "scale",
+                                                 "mean",   "std",  "layout", "flip",     "shift"};
 
 // Reads the table [image] of one file key by key.
 class ImageTable {
@@ -74,6 +76,13 @@ class ImageTable {
     return **node->as_string();
   }
 
+  bool yes(const char* key) const {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return false;
+    if (!node->is_boolean()) refuse(fmt::format("{} must be true or false", key));
+    return **node->as_boolean();
+  }
+
  private:
   double number(const toml::node& node, const char* key) const {
     const auto value = node.value<double>();
@@ -108,6 +117,11 @@ Preprocess fromTable(const ImageTable& table) {
   const std::string layout = table.text("layout", "nchw");
   if (layout != "nchw" && layout != "nhwc") table.refuse("layout must be \"nchw\" or \"nhwc\"");
   result.channels_last = layout == "nhwc";
+  result.flip = table.yes("flip");
+  const double shift = table.one("shift", 0);
+  if (shift < 0 || shift > kLargestShift || shift != std::floor(shift))
+    table.refuse(fmt::format("shift must be whole pixels from 0 to {}", kLargestShift));
+  result.shift = static_cast<std::int64_t>(shift);
   return result;
 }
 
@@ -136,6 +150,21 @@ at::Tensor cropped(const Preprocess& preprocess, const at::Tensor& image) {
                     image.size(1), image.size(2), height, width));
   }
   return image.narrow(1, (image.size(1) - height) / 2, height).narrow(2, (image.size(2) - width) / 2, width);
+}
+
+// Mirrors and shifts an image (C, H, W) by the bits of `variation`.
+at::Tensor varied(const Preprocess& preprocess, const at::Tensor& image, std::uint64_t variation) {
+  if (variation == 0) return image;
+  at::Tensor x = image;
+  const std::int64_t shift = preprocess.shift, places = 2 * shift + 1;
+  if (shift > 0) {
+    const auto down = static_cast<std::int64_t>((variation >> 8) % static_cast<std::uint64_t>(places));
+    const auto right = static_cast<std::int64_t>((variation >> 32) % static_cast<std::uint64_t>(places));
+    x = at::constant_pad_nd(x, {shift, shift, shift, shift})
+            .narrow(1, down, image.size(1))
+            .narrow(2, right, image.size(2));
+  }
+  return preprocess.flip && (variation & 2) != 0 ? x.flip(2) : x;
 }
 
 at::Tensor perChannel(const std::vector<double>& values) {
@@ -176,11 +205,13 @@ std::string preprocessToText(const Preprocess& preprocess) {
   list("mean", preprocess.mean);
   list("std", preprocess.deviation);
   text += fmt::format("layout = \"{}\"\n", preprocess.channels_last ? "nhwc" : "nchw");
+  if (preprocess.flip) text += "flip = true\n";
+  if (preprocess.shift > 0) text += fmt::format("shift = {}\n", preprocess.shift);
   return text;
 }
 
-at::Tensor preprocessImage(const Preprocess& preprocess, const at::Tensor& image) {
-  at::Tensor x = cropped(preprocess, resized(preprocess, image.to(at::kFloat)));
+at::Tensor preprocessImage(const Preprocess& preprocess, const at::Tensor& image, std::uint64_t variation) {
+  at::Tensor x = varied(preprocess, cropped(preprocess, resized(preprocess, image.to(at::kFloat))), variation);
   if (preprocess.pad > 0) x = at::constant_pad_nd(x, {preprocess.pad, preprocess.pad, preprocess.pad, preprocess.pad});
   if (preprocess.channels == 3 && x.size(0) == 1) x = x.expand({3, -1, -1});
   // Weights of Rec. 601, with which libjpeg and PIL also turn colour into grey.

@@ -111,7 +111,7 @@ void widenFp16(const Module& module) {
       return c10::nullopt;
     const at::Tensor narrow = value.toTensor();
     at::Tensor& tensor = wide[narrow.unsafeGetTensorImpl()];
-    if (!tensor.defined()) tensor = narrow.to(at::kFloat);
+    if (!tensor.defined()) tensor = narrow.to(at::kFloat).set_requires_grad(narrow.requires_grad());
     return IValue(tensor);
   };
   changeAttributes(module, changed);
@@ -127,6 +127,9 @@ void widenFp16(const Module& module) {
 }
 
 }  // namespace
+
+const char* const kTrainingModeNote =
+    "The model was saved in training mode; it runs in evaluation mode here, and so does the export.";
 
 FormHints formHints(const PtFileReport& report) {
   FormHints hints;
@@ -155,8 +158,7 @@ void changeDtypes(Graph& graph, at::ScalarType from, at::ScalarType to) {
 LoadedForm bringIntoForm(Module& module, const FormHints& hints) {
   LoadedForm form;
   if (module.hasattr("training") && module.is_training()) {
-    form.notes.push_back(
-        "The model was saved in training mode; it runs in evaluation mode here, and so does the export.");
+    form.notes.push_back(kTrainingModeNote);
   }
   module.eval();
   if (hints.of_extension) {

@@ -22,6 +22,9 @@ struct FormHints {
 // What the inspection of the file tells.
 FormHints formHints(const PtFileReport& report);
 
+// The note that does not hold for a training.
+extern const char* const kTrainingModeNote;
+
 struct LoadedForm {
   std::vector<std::string> notes;  // a sentence about each change
   bool fp16_as_fp32 = false;       // FP16 tensors became FP32, so inputs have to

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/record/training_record.h"
+
 namespace ipex_studio {
 
 // Identity of one node of the frozen graph, given once at load and never reused. Every later node carries the
@@ -267,7 +269,7 @@ struct ModelRecord {
 
 // Everything one `run`, `bench` or studio job recorded: one row tree of profile.db.
 struct JobRecord {
-  std::string command;  // "run", "bench", "studio"
+  std::string command;  // "run", "bench", "train", "studio"
   std::string options;  // the options as one JSON object
   std::int64_t started_unix_ns = 0;
   ModelRecord model;
@@ -278,7 +280,8 @@ struct JobRecord {
   std::vector<RunRecord> runs;
   std::vector<SensitivityRecord> sensitivities;  // of a search over precisions; else empty
   std::vector<TradeoffRecord> tradeoffs;
-  std::vector<DecisionRecord> decisions;  // in force in the last run; of contradicting ones the last holds
+  std::vector<DecisionRecord> decisions;           // in force in the last run; of contradicting ones the last holds
+  std::shared_ptr<const TrainingRecord> training;  // of `train`; else null
 };
 
 // Receives the engine's reports while it works. The default does nothing, so an observer that is off costs nothing.

@@ -294,6 +294,49 @@ void describe(V& v, ModelRecord& r) {
 }
 
 template <class V>
+void describe(V& v, TrainingStep& r) {
+  v("step", r.step, Range::kNonNegative);
+  v("steps", r.steps, Range::kNonNegative);
+  v("loss", r.loss);
+  v("learning_rate", r.learning_rate);
+  v("gradient_norm", r.gradient_norm);
+  v("accuracy", r.accuracy);
+  v("data_ns", r.data_ns, Range::kNonNegative);
+  v("forward_ns", r.forward_ns, Range::kNonNegative);
+  v("backward_ns", r.backward_ns, Range::kNonNegative);
+  v("update_ns", r.update_ns, Range::kNonNegative);
+}
+
+template <class V>
+void describe(V& v, TrainingEpoch& r) {
+  v("epoch", r.epoch, Range::kNonNegative);
+  v("step", r.step, Range::kNonNegative);
+  v("loss", r.loss);
+  v("metric", r.metric);
+  v("elapsed_ns", r.elapsed_ns, Range::kNonNegative);
+}
+
+template <class V>
+void describe(V& v, TrainingRecord& r) {
+  v("loss", r.loss);
+  v("optimizer", r.optimizer);
+  v("schedule", r.schedule);
+  v("precision", r.precision);
+  v("metric", r.metric);
+  v("higher_is_better", r.higher_is_better);
+  v("epochs", r.epochs, Range::kNonNegative);
+  v("steps_per_epoch", r.steps_per_epoch, Range::kNonNegative);
+  v("batch", r.batch, Range::kNonNegative);
+  v("samples", r.samples, Range::kNonNegative);
+  v("parameters", r.parameters, Range::kNonNegative);
+  v("threads", r.threads, Range::kNonNegative);
+  v("resumed_at", r.resumed_at, Range::kNonNegative);
+  v("finished", r.finished);
+  v("steps", r.steps);
+  v("ends", r.ends);
+}
+
+template <class V>
 void describe(V& v, JobRecord& r) {
   v("command", r.command);
   v("options", r.options, Range::kText);
@@ -307,6 +350,7 @@ void describe(V& v, JobRecord& r) {
   v("sensitivities", r.sensitivities);
   v("tradeoffs", r.tradeoffs);
   v("decisions", r.decisions);
+  v("training", r.training);
 }
 
 template <class V>

@@ -48,8 +48,9 @@ class Writer {
   }
   static json write(RemarkKind kind) { return kind == RemarkKind::kApplied ? "applied" : "missed"; }
   static json write(const std::pair<std::string, std::string>& pair) { return json::array({pair.first, pair.second}); }
-  static json write(const std::shared_ptr<const GraphSnapshot>& snapshot) {
-    return snapshot ? toJson(*snapshot) : json(nullptr);
+  template <class T>
+  static json write(const std::shared_ptr<const T>& record) {
+    return record ? toJson(*record) : json(nullptr);
   }
   template <class T>
   static json write(const std::vector<T>& values) {
@@ -143,12 +144,9 @@ class Reader {
     read(name, source[1], value.second, Range::kAny);
   }
 
-  static void read(const char*, const json& source, std::shared_ptr<const GraphSnapshot>& value, Range) {
-    if (source.is_null()) {
-      value = nullptr;
-      return;
-    }
-    value = std::make_shared<const GraphSnapshot>(recordFromJson<GraphSnapshot>(source));
+  template <class T>
+  static void read(const char*, const json& source, std::shared_ptr<const T>& value, Range) {
+    value = source.is_null() ? nullptr : std::make_shared<const T>(recordFromJson<T>(source));
   }
 
   template <class T>
@@ -277,6 +275,9 @@ IPEX_RECORD(RunRecord)
 IPEX_RECORD(InputRecord)
 IPEX_RECORD(ArgumentRecord)
 IPEX_RECORD(ModelRecord)
+IPEX_RECORD(TrainingStep)
+IPEX_RECORD(TrainingEpoch)
+IPEX_RECORD(TrainingRecord)
 IPEX_RECORD(JobRecord)
 IPEX_RECORD(DeviceRecord)
 IPEX_RECORD(DeviceList)

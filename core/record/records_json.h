@@ -46,6 +46,9 @@ nlohmann::json toJson(const RunRecord& record);
 nlohmann::json toJson(const InputRecord& record);
 nlohmann::json toJson(const ArgumentRecord& record);
 nlohmann::json toJson(const ModelRecord& record);
+nlohmann::json toJson(const TrainingStep& record);
+nlohmann::json toJson(const TrainingEpoch& record);
+nlohmann::json toJson(const TrainingRecord& record);
 nlohmann::json toJson(const JobRecord& record);
 
 // Reads a record: recordFromJson<GraphSnapshot>(json). Instantiated for every record above.

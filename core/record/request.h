@@ -40,6 +40,20 @@ struct CheckRequest {
   double time_s = 60;          // for timing, beside loading
 };
 
+// Training a model. Texts of core/train/train_settings.h.
+struct TrainRequest {
+  std::string loss = "cross_entropy";
+  std::string optimizer = "sgd:lr=0.01,momentum=0.9";
+  std::string schedule = "constant";
+  std::int64_t epochs = 1;
+  std::int64_t batch = 32;      // samples per step
+  std::string validation_path;  // data that each epoch is judged on; empty: the test part of the data's folder, if any
+  double clip_norm = 0;         // largest norm of all gradients together; 0: any
+  std::int64_t checkpoint_steps = 0;  // steps between checkpoints; 0: by time alone
+  double checkpoint_s = 60;           // seconds between checkpoints
+  bool resume = false;                // goes on from the checkpoint beside the output
+};
+
 // Form of weights in a weight-only recipe. group: number of successive weights that share a scale; 0: a whole row; -1:
 // the default for the bits (8: 0, 4: 32).
 struct WeightForm {
@@ -73,6 +87,7 @@ struct Request {
   CalibrationRequest calibration;
   SearchRequest search;
   CheckRequest check;
+  TrainRequest train;
   bool restart = false;  // an interrupted calibration or search begins anew
   ExportForm form = ExportForm::kCompiled;
   std::string only_ops_path;          // the operators that a target has, one a line; empty: all

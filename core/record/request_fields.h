@@ -58,6 +58,7 @@ enum class FlagSet {
   kExport,
   kTarget,  // for `inspect`
   kGate,    // for `check`
+  kTrain,
 };
 
 // A flag of the command line for the field. `kind` is what --help calls its value; empty: the name of the type.
@@ -220,7 +221,8 @@ void describe(V& v, Request& r) {
         .between(0, 4096)
         .showingDefault(),
     Flag(FlagSet::kDraw, "--threads", "", "0: all usable cores.").between(0, 4096),
-    Flag(FlagSet::kCompare, "--threads", "", "0: all usable cores.").between(0, 4096));
+    Flag(FlagSet::kCompare, "--threads", "", "0: all usable cores.").between(0, 4096),
+    Flag(FlagSet::kTrain, "--threads", "N", "Threads; 0: all usable cores.").between(0, 4096).showingDefault());
   v(JsonField("measure.instances", 1, 1 << 16), measure.instances,
     Flag(FlagSet::kMeasure, "--instances", "N", "Answer so many requests at the same time, each on cores of its own.")
         .between(1, 1024)
@@ -243,7 +245,9 @@ void describe(V& v, Request& r) {
   v(JsonField("measure.seed"), measure.seed,
     Flag(FlagSet::kMeasure, "--seed", "N", "Seed of the made-up inputs.").showingDefault(),
     Flag(FlagSet::kDraw, "--seed", "", "Which samples are drawn."),
-    Flag(FlagSet::kCompare, "--seed", "", "Seed of the made-up inputs."));
+    Flag(FlagSet::kCompare, "--seed", "", "Seed of the made-up inputs."),
+    Flag(FlagSet::kTrain, "--seed", "N", "Seed of the order of samples, of augmentation and of dropout.")
+        .showingDefault());
 
   // Rewriting
   v(JsonField("optimize.device"), optimize.device);
@@ -261,9 +265,15 @@ void describe(V& v, Request& r) {
     Flag(FlagSet::kJudgedPrecision, "--precision", "",
          "What the second file computes in: below fp32 its cosine is judged.")
         .oneOf({"fp32", "bf16", "fp16", "int8"})
+        .showingDefault(),
+    Flag(FlagSet::kTrain, "--precision", "",
+         "fp32, or bf16: convolutions and matrix products in BF16; parameters, gradients of parameters, norms and the "
+         "loss in FP32.")
+        .oneOf({"fp32", "bf16"})
         .showingDefault());
   v(StudioOnly(), r.force_precision,
-    Flag(FlagSet::kRewrite, "--force-precision", "", "Compute so even where this CPU has to emulate it."));
+    Flag(FlagSet::kRewrite, "--force-precision", "", "Compute so even where this CPU has to emulate it."),
+    Flag(FlagSet::kTrain, "--force-precision", "", "Compute so even where this CPU has to emulate it."));
   v(JsonField("optimize.disabled_passes"), optimize.disabled_passes,
     Flag(FlagSet::kRewrite, "--disable", "PASS,...",
          "Passes to leave out, which `ipex-studio passes` lists; PASS#NODES leaves one rewrite of a pass out, or "
@@ -304,11 +314,18 @@ void describe(V& v, Request& r) {
     Flag(FlagSet::kData, "--data", "PATH",
          "Samples to calibrate and judge on: a folder of class folders of images, CIFAR-10 or MNIST files, .npy, .npz, "
          ".pt tensors, or a recorded .io.pt."),
+    Flag(FlagSet::kTrain, "--data", "PATH",
+         "Samples to train on: a folder of class folders of images, a folder of CIFAR-10 or MNIST files, .npy, .npz, "
+         ".pt tensors with labels or targets, or a recorded .io.pt."),
     Form("data", kForData, 1, "data", "images in folders by class, .npy, .npz, .pt, CIFAR-10, MNIST")
         .path(Form::Kind::kData));
   v(StudioOnly(), r.data.preprocess_path,
     Flag(FlagSet::kData, "--preprocess", "FILE",
          "How images become tensors: a TOML file with resize, crop, mean, std …"),
+    Flag(
+        FlagSet::kTrain, "--preprocess", "FILE",
+        "How images become tensors: a TOML file with resize, crop, mean, std …, and how they vary from epoch to epoch: "
+        "flip, shift."),
     Form("preprocess", kForData, 2, "preprocessing", "a TOML file with resize, crop, mean, std; empty: pixels to 0..1")
         .path(Form::Kind::kFile));
   v(JsonField("data.preprocess"), r.data.preprocess);
@@ -334,6 +351,9 @@ void describe(V& v, Request& r) {
     Flag(FlagSet::kMetric, "--metric", "NAME",
          "What results are judged by: top-1, top-5, mse, cosine, sqnr, or a TorchScript file with "
          "metric(outputs, targets). Without it top-1 where the data has labels, else SQNR against FP32."),
+    Flag(FlagSet::kTrain, "--metric", "NAME",
+         "What each epoch is judged by on the data of --validation: top-1, top-5, mse, cosine, or a TorchScript file "
+         "with metric(outputs, targets). Without it top-1 where there are labels, else mse."),
     Form("metric", kForQuantize | kForSearch, 5, "judged by", "by the data")
         .choice({"", "top-1", "top-5", "mse", "cosine", "sqnr"}));
   v(JsonField("calibration.method").atMost(40), r.calibration.method,
@@ -354,6 +374,7 @@ void describe(V& v, Request& r) {
          "others, these keep more levels."));
   v(JsonField("data.samples"), r.data.samples,
     Flag(FlagSet::kData, "--samples", "N", "Use so many of them, drawn by --seed; 0: all.").notNegative(),
+    Flag(FlagSet::kTrain, "--samples", "N", "Train on so many of them, drawn by --seed; 0: all.").notNegative(),
     Form("samples", kForData, 3, "samples", "empty: 1000 to calibrate on, all to judge on")
         .number(0, 1e12, "Samples are a whole number; leave it empty for as many as is usual.")
         .orEmpty());
@@ -399,6 +420,48 @@ void describe(V& v, Request& r) {
          "Below fp32 results pass, and are exported, from this cosine with the model's own results on; without "
          "it 0.99 for int8, 0.999 for bf16, 0.9999 for fp16.")
         .between(1e-6, 1));
+
+  // Training
+  v(JsonField("train.validation_path"), r.train.validation_path,
+    Flag(
+        FlagSet::kTrain, "--validation", "PATH",
+        "Samples that each epoch is judged on; without it the test files of CIFAR-10 or MNIST in the folder of --data, "
+        "else none."));
+  v(JsonField("train.loss").atMost(1000), r.train.loss,
+    Flag(FlagSet::kTrain, "--loss", "LOSS",
+         "cross_entropy[:smoothing=X], nll, bce, bce_logits, mse, l1, smooth_l1[:beta=X], huber[:delta=X] or kl_div; "
+         "the mean over the batch.")
+        .showingDefault());
+  v(JsonField("train.optimizer").atMost(1000), r.train.optimizer,
+    Flag(FlagSet::kTrain, "--optimizer", "OPTIMIZER",
+         "A name and what differs from PyTorch's defaults: sgd:lr=0.01,momentum=0.9,nesterov, "
+         "adam, adamw:lr=1e-3,weight_decay=0.01, adagrad, rmsprop, nadam, radam, adamax, lion, lamb or lars.")
+        .showingDefault());
+  v(JsonField("train.schedule").atMost(1000), r.train.schedule,
+    Flag(FlagSet::kTrain, "--schedule", "SCHEDULE",
+         "How the learning rate changes: constant, step:every=30,gamma=0.1, multistep:at=30/60,gamma=0.1 (epochs), "
+         "cosine[:end=X], linear[:end=X] or one_cycle[:warmup=0.3,start=25,end=1e4]; warmup=N of the others rises over "
+         "the first N steps.")
+        .showingDefault());
+  v(JsonField("train.epochs", 1, 1 << 20), r.train.epochs,
+    Flag(FlagSet::kTrain, "--epochs", "N", "Go through the samples so often.").between(1, 1 << 20).showingDefault());
+  v(JsonField("train.batch", 1, 1 << 20), r.train.batch,
+    Flag(FlagSet::kTrain, "--batch", "N",
+         "Samples per step; those left over at the end of an epoch are not used in it.")
+        .between(1, 1 << 20)
+        .showingDefault());
+  v(JsonField("train.clip_norm"), r.train.clip_norm,
+    Flag(FlagSet::kTrain, "--clip-norm", "X", "Scale gradients down to this norm of all together; 0: never.")
+        .notNegative());
+  v(JsonField("train.checkpoint_steps"), r.train.checkpoint_steps,
+    Flag(FlagSet::kTrain, "--checkpoint-steps", "N", "Write a checkpoint every N steps, too; 0: by time alone.")
+        .notNegative());
+  v(JsonField("train.checkpoint_s"), r.train.checkpoint_s,
+    Flag(FlagSet::kTrain, "--checkpoint-every", "SECONDS", "Write a checkpoint, OUTPUT.checkpoint, so often.")
+        .positive()
+        .showingDefault());
+  v(JsonField("train.resume"), r.train.resume,
+    Flag(FlagSet::kTrain, "--resume", "", "Go on from OUTPUT.checkpoint, also for more epochs than before."));
 
   // Export
   v(StudioOnly(), r.form,

@@ -129,6 +129,7 @@ json benchJson(const JobRecord& job) {
     result["speedup_ci95"] = {speedup.low, speedup.high};
   }
   for (const DeviceComparison& comparison : compareDevices(job)) result["devices"].push_back(toJson(comparison));
+  if (job.training) result["training"] = toJson(*job.training);
   if (!job.sensitivities.empty()) {
     result["sensitivities"] = json::array();
     for (const SensitivityRecord& record : job.sensitivities) result["sensitivities"].push_back(toJson(record));
@@ -145,12 +146,21 @@ json jobsJson(const std::vector<JobSummary>& jobs) {
   for (const JobSummary& job : jobs) {
     json runs = json::array();
     for (const RunSummary& run : job.runs) runs.push_back(summaryJson(run));
+    json training = nullptr;
+    if (job.training) {
+      const TrainingSummary& t = *job.training;
+      training = {
+          {"precision", t.precision}, {"threads", t.threads},   {"epochs", t.epochs},
+          {"steps", t.steps},         {"finished", t.finished}, {"loss", t.loss},
+          {"metric", t.metric},       {"value", t.value},       {"step_ms", ms(static_cast<double>(t.step_ns))}};
+    }
     list.push_back({{"job", job.id},
                     {"recorded", dateText(job.started_unix_ns)},
                     {"command", job.command},
                     {"model", job.model_path},
                     {"sha256", job.sha256},
-                    {"runs", std::move(runs)}});
+                    {"runs", std::move(runs)},
+                    {"training", std::move(training)}});
   }
   return {{"schema", 1}, {"jobs", std::move(list)}};
 }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # The whole flow: samples/resnet50_fashion_mnist/run.sh [FOLDER]
 #
-# Trains a ResNet-50 on Fashion-MNIST (once; less than 15 minutes on two cores, resumable), converts it to INT8 and
-# prints accuracy and latency per image in FP32, BF16 and INT8. Files are kept in FOLDER, else in
+# Trains a ResNet-50 on Fashion-MNIST (once; a quarter of an hour on two cores with BF16, else longer; resumable),
+# converts it to INT8 and prints accuracy and latency per image in FP32, BF16 and INT8. Files are kept in FOLDER, else in
 # ~/.cache/ipex-studio/resnet50_fashion_mnist. Needs the packages of samples/setup.sh and a finished build.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -30,6 +30,8 @@ int dispatch(const CommandLine& line, const WindowRunner& window) {
       return convertModel(line);
     case CommandKind::kTune:
       return tunePrecision(line);
+    case CommandKind::kTrain:
+      return trainAndSave(line);
     case CommandKind::kShow:
       return showGraph(line);
     case CommandKind::kPasses:

@@ -18,6 +18,7 @@ int calibrateAndSave(const CommandLine& line);
 int quantizeAndExport(const CommandLine& line);
 int convertModel(const CommandLine& line);
 int tunePrecision(const CommandLine& line);
+int trainAndSave(const CommandLine& line);
 int showGraph(const CommandLine& line);
 int printPasses(const CommandLine& line);
 int printDevices(const CommandLine& line);

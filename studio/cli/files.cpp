@@ -5,6 +5,7 @@
 #include "studio/cli/commands.h"
 #include "studio/job/outputs.h"
 #include "studio/job/session_worker.h"
+#include "studio/job/training_job.h"
 
 namespace ipex_studio {
 namespace {
@@ -13,6 +14,7 @@ std::vector<std::string> filesWritten(const CommandLine& line) {
   std::vector<std::string> files{line.output,   line.save_recipe, line.junit,
                                  line.markdown, line.screenshot,  line.report};
   if (line.prepared && !line.output.empty()) files.push_back(line.output + kPreparedSuffix);
+  if (line.kind == CommandKind::kTrain) files.push_back(TrainingFiles{line.output}.checkpoint());
   return files;
 }
 
@@ -20,7 +22,8 @@ std::vector<std::string> filesRead(const CommandLine& line) {
   std::vector<std::string> files{line.database.empty() ? defaultDatabasePath() : line.database,
                                  line.data.preprocess_path, line.recipe, line.only_ops_path, line.script};
   if (!line.worker.empty()) return files;  // the others are on another machine
-  files.insert(files.end(), {line.model, line.other, line.inputs_path, line.data.path, line.data.metric});
+  files.insert(files.end(), {line.model, line.other, line.inputs_path, line.data.path, line.data.metric,
+                             line.train.validation_path});
   files.insert(files.end(), line.libraries.begin(), line.libraries.end());
   return files;
 }
@@ -34,6 +37,7 @@ bool records(CommandKind kind) {
     case CommandKind::kCalibrate:
     case CommandKind::kQuantize:
     case CommandKind::kTune:
+    case CommandKind::kTrain:
       return true;
     default:
       return false;
@@ -43,7 +47,10 @@ bool records(CommandKind kind) {
 }  // namespace
 
 void checkFiles(const CommandLine& line) {
-  checkOutputs({filesWritten(line), filesRead(line), line.force}, "give another name, or --force to replace it");
+  const bool trains = line.kind == CommandKind::kTrain;
+  checkOutputs({filesWritten(line), filesRead(line), line.force || (trains && line.train.resume)},
+               trains ? "add --resume to go on with it, --force to begin anew, or give another name"
+                      : "give another name, or --force to replace it");
   // A database that a user names is meant; the default one is a convenience, and its problems stop no job.
   if (line.database.empty() || !records(line.kind)) return;
   for (const std::string& file : filesRead(line)) {

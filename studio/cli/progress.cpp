@@ -17,7 +17,7 @@ namespace {
 
 constexpr auto kQuietTime = std::chrono::seconds(1);  // shorter work needs no bar
 constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
-constexpr int kBarCells = 24;
+constexpr int kBarCells = 24, kMinBarCells = 6;
 
 constexpr int kPipeColumns = 120;
 
@@ -36,17 +36,25 @@ bool colorAllowed() {
   return no_color == nullptr || *no_color == '\0';
 }
 
+std::string timeLeft(double seconds) {
+  if (seconds < 120) return fmt::format("{:.0f} s left", std::ceil(seconds));
+  if (seconds < 7200) return fmt::format("{:.0f} min left", std::ceil(seconds / 60));
+  return fmt::format("{:.1f} h left", seconds / 3600);
+}
+
 }  // namespace
 
 std::string progressLine(const std::string& stage, double fraction, double eta_s, bool color, int columns) {
   const double part = std::clamp(fraction, 0.0, 1.0);
-  const int filled = static_cast<int>(std::lround(part * kBarCells));
   std::string text = fmt::format(" {:3.0f}%  {}", part * 100, displayText(stage, 60));
-  if (eta_s >= 0) text += fmt::format("  {:.0f} s left", std::ceil(eta_s));
-  const std::size_t room = static_cast<std::size_t>(std::max(0, columns - kBarCells - 3));
+  if (eta_s >= 0) text += "  " + timeLeft(eta_s);
+  // A long text takes from the bar first.
+  const int cells = std::clamp(columns - 3 - static_cast<int>(text.size()), kMinBarCells, kBarCells);
+  const int filled = static_cast<int>(std::lround(part * cells));
+  const std::size_t room = static_cast<std::size_t>(std::max(0, columns - cells - 3));
   if (text.size() > room) text.resize(room);
   const std::string done(static_cast<std::size_t>(filled), '#');
-  const std::string rest(static_cast<std::size_t>(kBarCells - filled), '-');
+  const std::string rest(static_cast<std::size_t>(cells - filled), '-');
   return color ? fmt::format("[\x1b[36m{}\x1b[0m{}]{}", done, rest, text) : fmt::format("[{}{}]{}", done, rest, text);
 }
 

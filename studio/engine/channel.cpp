@@ -1,6 +1,7 @@
 // Frames to and from the studio, and reports of the library as frames.
 #include "studio/engine/channel.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,6 +35,11 @@ nlohmann::json Channel::receive() {
   auto message = readFrame(fd_, reader_);
   if (!message) ::_exit(0);
   return std::move(*message);
+}
+
+bool Channel::hasNews() const {
+  pollfd entry{fd_, POLLIN, 0};
+  return reader_.hasPartial() || ::poll(&entry, 1, 0) == 1;
 }
 
 void ChannelObserver::onPass(const PassRecord& pass) {

@@ -24,6 +24,8 @@ class Channel {
   void record(const char* type, const Record& record);
   // Waits for the next request; ends the process when no more will come.
   nlohmann::json receive();
+  // True if receive() would not wait long: part of a request has come.
+  bool hasNews() const;
 
  private:
   int fd_;

@@ -55,8 +55,7 @@ std::string jobPreprocess(const EngineJob& job) {
   return member == nullptr ? "" : zip.read(*member, kMaxPreprocessBytes);
 }
 
-std::unique_ptr<DataSet> openJobData(Model& model, const EngineJob& job) {
-  if (job.data.path.empty()) return nullptr;
+DataSetOptions jobDataOptions(Model& model, const EngineJob& job) {
   DataSetOptions options;
   const std::string preprocess = jobPreprocess(job);
   if (preprocess.empty()) {
@@ -69,7 +68,12 @@ std::unique_ptr<DataSet> openJobData(Model& model, const EngineJob& job) {
   options.samples = job.data.samples;
   options.seed = job.measure.seed;
   options.batch = job.data.batch;
-  return std::make_unique<DataSet>(job.data.path, options);
+  return options;
+}
+
+std::unique_ptr<DataSet> openJobData(Model& model, const EngineJob& job) {
+  if (job.data.path.empty()) return nullptr;
+  return std::make_unique<DataSet>(job.data.path, jobDataOptions(model, job));
 }
 
 NamedInputs namedInputs(const DataSet& data, const DataBatch& batch) { return {data.names(), batch.inputs}; }

@@ -18,6 +18,9 @@ class JobInputs;
 // without either.
 std::string jobPreprocess(const EngineJob& job);
 
+// How data for this model is read: its preprocessing, batch and seed. Throws Error(kUsage).
+DataSetOptions jobDataOptions(Model& model, const EngineJob& job);
+
 // Opens the data set that the job names; null if it names none. Without a preprocessing, images get the channels that
 // the model's first argument is guessed to have. Throws Error(kUsage).
 std::unique_ptr<DataSet> openJobData(Model& model, const EngineJob& job);

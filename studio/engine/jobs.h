@@ -17,6 +17,7 @@ void runVerifyJob(const EngineJob& job, Channel& channel);
 void runBisectJob(const EngineJob& job, Channel& channel);
 void runBisectFilesJob(const EngineJob& job, Channel& channel);
 void runCalibrateJob(const EngineJob& job, Channel& channel);
+void runTrainJob(const EngineJob& job, Channel& channel);
 void runSearchJob(const EngineJob& job, Channel& channel);
 void runPassesJob(Channel& channel);
 void runSampleJob(Channel& channel);

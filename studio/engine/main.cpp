@@ -41,6 +41,8 @@ void runJob(const EngineJob& job, Channel& channel) {
       return runBisectFilesJob(job, channel);
     case JobKind::kCalibrate:
       return runCalibrateJob(job, channel);
+    case JobKind::kTrain:
+      return runTrainJob(job, channel);
     case JobKind::kSearch:
       return runSearchJob(job, channel);
     case JobKind::kPasses:
@@ -50,11 +52,12 @@ void runJob(const EngineJob& job, Channel& channel) {
   }
 }
 
-// Names the file in a sentence as the user knows it, instead of by its descriptor.
-std::string named(std::string text, const std::string& model_name) {
-  for (const char* path : {"/proc/self/fd/4", "/proc/self/fd/5"}) {
-    for (std::size_t at = text.find(path); at != std::string::npos; at = text.find(path)) {
-      text.replace(at, std::char_traits<char>::length(path), model_name);
+// Names files in a sentence as the user knows them, instead of by their descriptors.
+std::string named(std::string text, const EngineJob& job) {
+  const std::string& other = job.other_name.empty() ? job.model_name : job.other_name;
+  for (const auto& [path, name] : {std::pair{kEngineModelPath, job.model_name}, {kEngineOtherPath, other}}) {
+    for (std::size_t at = text.find(path); at != std::string::npos; at = text.find(path, at + name.size())) {
+      text.replace(at, std::char_traits<char>::length(path), name);
     }
   }
   return text;
@@ -81,14 +84,14 @@ int run() {
     runJob(job, channel);
     return 0;
   } catch (const Error& error) {
-    return fail(channel, error.code(), named(error.what(), job.model_name));
+    return fail(channel, error.code(), named(error.what(), job));
   } catch (const std::bad_alloc&) {
     return fail(channel, ExitCode::kFailure, kNoMemory);
   } catch (const torch::jit::ErrorReport& problem) {
     // Code is compiled when it is first asked for, so an operator that is missing may show late.
     return fail(channel, ExitCode::kBadModel, loadError(job.model_name, problem).what());
   } catch (const std::exception& problem) {
-    return fail(channel, ExitCode::kFailure, named("libtorch gave up: " + shortMessage(problem) + ".", job.model_name));
+    return fail(channel, ExitCode::kFailure, named("libtorch gave up: " + shortMessage(problem) + ".", job));
   }
 }
 

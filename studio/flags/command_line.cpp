@@ -82,6 +82,19 @@ operators of PyTorch with weights in its own layout, checked on inputs. What is 
 code 3). `run` opens such files as they are.
 )";
 
+constexpr char kTrainExamples[] = R"(
+Examples:
+  ipex-studio train net.pt -o trained.pt --data fashion_mnist/ --epochs 5
+  ipex-studio train net.pt -o trained.pt --data train/ --validation val/ --preprocess p.toml --batch 64 \
+      --optimizer adamw:lr=1e-3,weight_decay=0.05 --schedule cosine:warmup=500
+  ipex-studio train net.pt -o trained.pt --data train/ --epochs 10 --resume       after Ctrl-C, a crash, or for more epochs
+
+MODEL is a file of torch.jit.script, not frozen; parameters that ask for gradients are trained. The result is the same
+module with trained parameters and buffers, which every other command takes. OUTPUT.checkpoint keeps all that --resume
+needs; the continuation has the same bits as an uninterrupted run with as many threads. Ctrl-C writes both files (exit
+code 130). Exit code 4: the loss or a gradient is not finite.
+)";
+
 constexpr char kShowExamples[] = R"(
 Examples:
   ipex-studio show model.pt                          after all passes
@@ -152,6 +165,21 @@ void addConvertCommand(CLI::App& app, CommandLine& line) {
   addForce(*convert, line);
   addFlags(*convert, line, {FlagSet::kModel});
   convert->footer(kConvertExamples);
+}
+
+void addTrain(CLI::App& app, CommandLine& line) {
+  CLI::App* train = addCommand(app, line, CommandKind::kTrain, "train", "Train a scripted model on data");
+  addModel(*train, line, "A file of torch.jit.script that is not frozen.");
+  train->add_option("-o,--output", line.output, "Write the trained model there, and OUTPUT.checkpoint beside it.")
+      ->required()
+      ->type_name("FILE");
+  addForce(*train, line);
+  addFlags(*train, line, {FlagSet::kTrain});
+  train->get_option("--data")->required();
+  addFlags(*train, line, {FlagSet::kModel});
+  addDatabase(*train, line);
+  addJson(*train, line);
+  train->footer(kTrainExamples);
 }
 
 void addPrecisionCommands(CLI::App& app, CommandLine& line) {
@@ -352,6 +380,7 @@ std::unique_ptr<CLI::App> makeApp(CommandLine& line) {
   addMeasuringCommands(*app, line);
   addConvertCommand(*app, line);
   addPrecisionCommands(*app, line);
+  addTrain(*app, line);
   addLookingCommands(*app, line);
   addCheck(*app, line);
   addBisect(*app, line);

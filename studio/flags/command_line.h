@@ -27,6 +27,7 @@ enum class CommandKind {
   kQuantize,
   kConvert,
   kTune,
+  kTrain,
   kCompare,
   kReport,
   kList,

@@ -64,6 +64,7 @@ const char* groupOf(FlagSet set) {
     case FlagSet::kExport:
     case FlagSet::kTarget:
     case FlagSet::kGate:
+    case FlagSet::kTrain:
       return "";
   }
   return "";

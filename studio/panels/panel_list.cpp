@@ -22,6 +22,7 @@
   PANEL(kKernelsPanel)     \
   PANEL(kComparePanel)     \
   PANEL(kPrecisionPanel)   \
+  PANEL(kTrainingPanel)    \
   PANEL(kRemarksPanel)     \
   PANEL(kTextPanel)        \
   PANEL(kLogPanel)

@@ -124,13 +124,15 @@ struct EnumNames<JobKind> {
   static constexpr std::pair<JobKind, const char*> kTable[] = {
       {JobKind::kBaseline, "baseline"}, {JobKind::kOptimize, "optimize"}, {JobKind::kPasses, "passes"},
       {JobKind::kSample, "sample"},     {JobKind::kVerify, "verify"},     {JobKind::kCalibrate, "calibrate"},
-      {JobKind::kSearch, "search"},     {JobKind::kBisect, "bisect"},     {JobKind::kBisectFiles, "bisect-files"}};
+      {JobKind::kSearch, "search"},     {JobKind::kBisect, "bisect"},     {JobKind::kBisectFiles, "bisect-files"},
+      {JobKind::kTrain, "train"}};
 };
 
 json toJson(const EngineJob& job) {
   RequestWriter writer({{"type", "job"},
                         {"kind", enumName(job.kind)},
                         {"model_name", job.model_name},
+                        {"other_name", job.other_name},
                         {"guessed", job.guessed},
                         {"optimize_only", job.optimize_only},
                         {"wait", job.wait},
@@ -148,6 +150,7 @@ EngineJob engineJobFromJson(const json& source) {
   if (!kind) malformed("the job is of an unknown kind");
   job.kind = *kind;
   job.model_name = messageText(source, "model_name");
+  job.other_name = messageText(source, "other_name");
   job.guessed = messageTexts(source, "guessed");
   RequestReader reader(source);
   describe(reader, job);

@@ -7,6 +7,8 @@
 //   to the engine      job      EngineJob; a second one where the first says to wait for it
 //                      turn     Turn: run forward for a while, then answer with samples
 //                      finish   FinishRequest: profile, export, then answer with the result
+//                      kept     a checkpoint was copied, and training may go on
+//                      stop     end the training behind this step
 //   from the engine    hello    versions of its libraries
 //                      progress stage, fraction; timed: what follows is timed, until the next one or the result
 //                      log      level, text
@@ -18,6 +20,9 @@
 //                      ready    load, compile, tuning and first run times; accuracy; the engine now waits for rounds
 //                      samples  raw times of one turn
 //                      state    state of a calibration or search, from which an interrupted one resumes
+//                      training what is known of a training before its first step
+//                      steps, epoch   steps that were done, and the end of an epoch
+//                      checkpoint   one lies in the export file; the engine waits until it is kept
 //                      result   depends on the job: the run record, a text, accuracy records
 //                      error    exit code, sentence
 //
@@ -40,8 +45,8 @@ namespace ipex_studio {
 // Descriptors an engine starts with.
 constexpr int kEngineChannelFd = 3;  // frames, both ways
 constexpr int kEngineModelFd = 4;    // the model, open for reading
-constexpr int kEngineOtherFd = 5;    // the second model of `verify` or `bisect`, if any
-constexpr int kEngineExportFd = 6;   // an empty file for the export, if one may be asked for
+constexpr int kEngineOtherFd = 5;    // the second model of `verify` or `bisect`, the checkpoint of `train`, if any
+constexpr int kEngineExportFd = 6;   // an empty file for exports and checkpoints, if there may be any
 
 // Largest frame either side takes. A 5,000-node snapshot is about 3 MB.
 constexpr std::uint32_t kMaxFrameBytes = 256u << 20;
@@ -55,6 +60,7 @@ enum class JobKind {
   kCalibrate,    // runs data through the model; the result is a recipe
   kBisect,       // the first node at which the optimized model is wrong, and what is to blame
   kBisectFiles,  // the first node at which the second model differs from the first
+  kTrain,        // trains the module; checkpoints and the result go to kEngineExportFd
   kSearch,       // finds the fastest precisions within a budget; the result is a recipe and what was tried
 };
 
@@ -63,6 +69,7 @@ enum class JobKind {
 struct EngineJob : Request {
   JobKind kind = JobKind::kOptimize;
   std::string model_name;            // as the user wrote it, for messages
+  std::string other_name;            // of the file at kEngineOtherFd; empty: of no interest
   std::vector<std::string> guessed;  // inputs that were guessed for this model before; used when `inputs` is empty
   bool optimize_only = false;        // kOptimize: the result comes after the passes; nothing is run
   // True (kOptimize): the engine loads and freezes the model, computes reference results, and waits for another job, of

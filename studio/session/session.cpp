@@ -214,9 +214,10 @@ void Session::openDatabase(const std::string& path) {
   const Database database = Database::open(path, OpenMode::kReadOnly);
   const auto jobs = database.jobs(kMaxLookedAt);
   if (jobs.empty()) throw Error(ExitCode::kDatabase, fmt::format("{} holds no recorded runs yet.", path));
-  // The newest job that measured is shown rather than a newer one that only wrote a file.
-  const auto measured =
-      std::find_if(jobs.begin(), jobs.end(), [](const JobSummary& job) { return job.optimized_p50_ns > 0; });
+  // The newest job that measured or trained is shown rather than a newer one that only wrote a file.
+  const auto measured = std::find_if(jobs.begin(), jobs.end(), [](const JobSummary& job) {
+    return job.optimized_p50_ns > 0 || job.training.has_value();
+  });
   showJob(database, (measured == jobs.end() ? jobs.front() : *measured).id);
 }
 

@@ -122,6 +122,10 @@ void App::act(const StudioSnapshot& snapshot) {
   if (found != found_ && found != nullptr && !found->wrong.empty())
     selection_.select(found->wrong.front().origins, true);
   found_ = found;
+  // A job that only trained has nothing to show in the other tabs.
+  const bool only_trained = snapshot.job->training != nullptr && snapshot.job->runs.empty();
+  if (only_trained && training_ == nullptr) selection_.front_panel = "training";
+  training_ = snapshot.job->training;
   std::error_code ignored;
   const bool read = !snapshot.job->model.path.empty();
   if (read && !snapshot.work.file.empty() && snapshot.work.file != opened_) {

@@ -77,8 +77,9 @@ class App {
   bool folded_right_ = false;  // true: the inspector was hidden for want of room, not by the user
   Panel* alone_ = nullptr;
   std::string tab_ = "waterfall";
-  std::shared_ptr<const BisectRecord> found_;  // first wrong node of the last snapshot
-  std::string opened_;                         // file that was open in the last snapshot
+  std::shared_ptr<const BisectRecord> found_;       // first wrong node of the last snapshot
+  std::shared_ptr<const TrainingRecord> training_;  // of the last snapshot
+  std::string opened_;                              // file that was open in the last snapshot
 };
 
 }  // namespace ipex_studio

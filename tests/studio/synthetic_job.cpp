@@ -100,6 +100,19 @@ std::shared_ptr<const JobRecord> hostileJob() {
     job->tradeoffs.push_back(tried);
     job->decisions.push_back({*strings[t % 4], *strings[(t + 1) % 4], *strings[(t + 2) % 4], huge, formats, controls});
   }
+  auto training = std::make_shared<TrainingRecord>();
+  training->loss = huge;
+  training->optimizer = formats;
+  training->schedule = controls;
+  training->metric = invalid;
+  training->epochs = 1;
+  const double values[] = {1, std::nan(""), 1e300, -1e300, HUGE_VAL, 0};
+  for (std::int64_t s = 0; s < 40; ++s) {
+    const double value = values[s % 6];
+    training->steps.push_back({s * s, s % 3, value, value, value, value, s, s << 40, 0, 0});
+    training->ends.push_back({s, s * s, value, values[(s + 1) % 6], 0});
+  }
+  job->training = training;
   for (RunRecord& run : job->runs) {
     for (std::size_t s = 0; s < run.steps.size() && s < 12; ++s) {
       run.steps[s].name = *strings[s % 4];

@@ -142,6 +142,85 @@ TEST(DataSets, ReadCifar) {
   EXPECT_THAT(messageOf([&] { DataSet(folder / "bad.bin", {}); }), HasSubstr("greater than 9"));
 }
 
+TEST(DataSets, TakeTheFilesToTrainOnOrToTestOn) {
+  const Folder folder;
+  const auto images = [](int from, int count) {
+    std::string rows;
+    for (int i = from; i < from + count; ++i) rows += std::string(3073, static_cast<char>(i));
+    return rows;
+  };
+  writeBytes(folder / "cifar/data_batch_1.bin", images(1, 2));
+  writeBytes(folder / "cifar/data_batch_3.bin", images(3, 3));
+  DataSetOptions training = batchesOf(64);
+  training.for_training = true;
+  EXPECT_FALSE(hasTestFiles(folder / "cifar"));
+  writeBytes(folder / "cifar/test_batch.bin", images(0, 1));
+  EXPECT_TRUE(hasTestFiles(folder / "cifar"));
+  EXPECT_FALSE(hasTestFiles(folder / "cifar/test_batch.bin"));
+  const DataSet all(folder / "cifar", training);
+  EXPECT_EQ(all.batchSize(), 5);  // no larger than the data
+  EXPECT_THAT(floats(all.batch(0).targets), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_EQ(DataSet(folder / "cifar", batchesOf(1)).size(), 1);
+
+  writeBytes(folder / "mnist/train-images-idx3-ubyte", idxBytes({2, 1, 1}, "ab"));
+  writeBytes(folder / "mnist/train-labels-idx1-ubyte", idxBytes({2}, std::string("\x01\x02", 2)));
+  writeBytes(folder / "mnist/t10k-images-idx3-ubyte", idxBytes({1, 1, 1}, "c"));
+  EXPECT_EQ(DataSet(folder / "mnist", training).size(), 2);
+  EXPECT_EQ(DataSet(folder / "mnist", batchesOf(1)).size(), 1);
+}
+
+TEST(DataSets, EveryEpochHasAnOrderAndAVariationOfItsOwn) {
+  const Folder folder;
+  std::string rows;
+  for (int i = 0; i < 40; ++i) {
+    rows += static_cast<char>(i % 10);
+    for (int p = 0; p < 3072; ++p) rows += static_cast<char>((p * 13 + i) % 251);
+  }
+  writeBytes(folder / "images.bin", rows);
+  DataSetOptions options = batchesOf(40);
+  options.preprocess = preprocessFromText("[image]\nflip = true\nshift = 3\n", "p");
+  options.seed = 4;
+  DataSet data(folder / "images.bin", options), same(folder / "images.bin", options);
+  const DataBatch plain = data.batch(0);
+  EXPECT_EQ(plain.targets[13].item<std::int64_t>(), 3);
+  EXPECT_FLOAT_EQ(plain.inputs[0].toTensor()[0][0][0][1].item<float>(), 13 / 255.f);
+  data.startEpoch(0);
+  const DataBatch first = data.batch(0);
+  data.startEpoch(1);
+  const DataBatch second = data.batch(0);
+  same.startEpoch(7);
+  same.startEpoch(1);  // depends on the number alone
+  const DataBatch again = same.batch(0);
+  EXPECT_FALSE(at::equal(first.targets, second.targets));
+  EXPECT_TRUE(at::equal(second.targets, again.targets));
+  EXPECT_TRUE(at::equal(second.inputs[0].toTensor(), again.inputs[0].toTensor()));
+  EXPECT_TRUE(at::equal(std::get<0>(first.targets.sort()), std::get<0>(plain.targets.sort())));
+  EXPECT_EQ(second.inputs[0].toTensor().sizes(), plain.inputs[0].toTensor().sizes());
+}
+
+TEST(DataSets, TargetsMayBeTensors) {
+  const Folder folder;
+  at::Tensor x = at::rand({4, 3}), y = at::rand({4, 2});
+  const auto write = [&](const c10::IValue& value) {
+    const std::vector<char> bytes = torch::jit::pickle_save(value);
+    writeBytes(folder / "data.pt", std::string(bytes.begin(), bytes.end()));
+  };
+  write(c10::ivalue::Tuple::create(x, y));
+  DataSetOptions options = batchesOf(4);
+  EXPECT_EQ(DataSet(folder / "data.pt", options).batch(0).inputs.size(), 2u);
+  options.any_targets = true;
+  const DataSet data(folder / "data.pt", options);
+  EXPECT_TRUE(data.hasTargets());
+  EXPECT_FALSE(data.labelled());
+  EXPECT_TRUE(at::equal(data.batch(0).targets, y));
+  y[2][1].fill_(std::numeric_limits<float>::infinity());
+  write(c10::ivalue::Tuple::create(x, y));
+  EXPECT_THAT(messageOf([&] { DataSet(folder / "data.pt", options).batch(0); }),
+              HasSubstr("The target of sample 2 of"));
+  write(c10::ivalue::Tuple::create(x, at::rand({3, 2})));
+  EXPECT_THAT(messageOf([&] { DataSet(folder / "data.pt", options); }), HasSubstr("has 4 samples, but 3 targets"));
+}
+
 TEST(DataSets, ReadFoldersOfImages) {
   const Folder folder;
   writePng(folder / "set/cat/a.png", 6, 4, false, 51);

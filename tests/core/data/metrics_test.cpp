@@ -64,6 +64,22 @@ TEST(Preprocess, WorksOnPixels) {
             (std::vector<std::int64_t>{3, 5, 10}));
 }
 
+TEST(Preprocess, VariesImagesForTraining) {
+  const at::Tensor image = at::arange(1, 17, at::kByte).view({1, 4, 4});
+  const Preprocess flips = preprocessFromText("[image]\nscale = 1\nflip = true\n", "p");
+  EXPECT_TRUE(at::equal(preprocessImage(flips, image, 1), preprocessImage(flips, image)));
+  EXPECT_TRUE(at::equal(preprocessImage(flips, image, 3), preprocessImage(flips, image).flip(2)));
+  const Preprocess shifts = preprocessFromText("[image]\nscale = 1\nshift = 1\n", "p");
+  // Of nine places the number takes the one in the first row and the second column: one pixel down.
+  const at::Tensor down = preprocessImage(shifts, image, (std::uint64_t{1} << 32) | (2 << 8) | 1);
+  EXPECT_FLOAT_EQ(down[0][1][0].item<float>(), 1);
+  EXPECT_FLOAT_EQ(down[0][0].abs().sum().item<float>(), 0);
+  EXPECT_TRUE(preprocessFromText(preprocessToText(flips), "p").flip);
+  EXPECT_EQ(preprocessFromText(preprocessToText(shifts), "p").shift, 1);
+  EXPECT_THAT(complaint("[image]\nflip = 1"), HasSubstr("must be true or false"));
+  EXPECT_THAT(complaint("[image]\nshift = 0.5"), HasSubstr("shift must be whole pixels"));
+}
+
 double valueOf(Metric metric, const at::Tensor& outputs, const at::Tensor& targets) {
   metric.add(outputs, targets, outputs.size(0));
   return metric.record().value;

@@ -65,6 +65,9 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, str spec) -> Tensor",
           "ipex_studio::linear(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor",
           "ipex_studio::matmul(Tensor a, Tensor b, Tensor[] post_args, str spec) -> Tensor",
+          "ipex_studio::optimizer_step(str optimizer, float[] settings, Tensor(a!)[] parameters, Tensor[] gradients, "
+          "Tensor(b!)[] states, int step, float gradient_scale=1., float max_norm=0., bool skip_infinite=False, bool "
+          "fast=False) -> float",
           "ipex_studio::pointwise(Tensor x, Tensor[] post_args, str spec) -> Tensor",
           "ipex_studio::region(__torch__.torch.classes.ipex_studio.Region region, Tensor[] tensors, int[] sizes) -> "
           "Tensor[]",

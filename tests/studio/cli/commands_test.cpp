@@ -445,6 +445,10 @@ TEST(Manual, NamesEveryCommandAndFlag) {
 TEST(Progress, LineFitsAndSaysWhatItKnows) {
   EXPECT_EQ(progressLine("measure", 0.5, 3.2, false, 80), "[############------------]  50%  measure  4 s left");
   EXPECT_EQ(progressLine("measure", 2, -1, false, 80), "[########################] 100%  measure");
+  EXPECT_EQ(progressLine("measure", 0.5, 300.5, false, 80), "[############------------]  50%  measure  6 min left");
+  EXPECT_EQ(progressLine("measure", 0.5, 9000, false, 80), "[############------------]  50%  measure  2.5 h left");
+  EXPECT_EQ(progressLine("epoch 10/20, loss 0.4127, 87.3 % right, 1240 samples/s", 0.5, 3, false, 80),
+            "[###---]  50%  epoch 10/20, loss 0.4127, 87.3 % right, 1240 samples/s  3 s left");
   EXPECT_LE(progressLine(std::string(200, 'x'), 0.5, 3, false, 60).size(), 60u);
   EXPECT_THAT(progressLine("a\x1b[2Jb", 0.5, 3, false, 80), Not(HasSubstr("\x1b")));
 }

@@ -27,6 +27,18 @@ class Small(torch.nn.Module):
         return self.linear(x.mean([2, 3]))
 
 
+class Trainable(Small):
+    """Has a dropout, too, and classes that are quickly learned."""
+
+    def __init__(self):
+        super().__init__()
+        self.dropout = torch.nn.Dropout(0.1)
+
+    def forward(self, x):
+        x = torch.relu(self.norm(self.convolution(x)))
+        return self.linear(self.dropout(x.mean([2, 3])))
+
+
 class Two(torch.nn.Module):
     """Two arguments: floats and ids."""
 
@@ -349,6 +361,8 @@ def main() -> None:
     torch.jit.script(Streaming().eval()).save(path("streaming.pt"))
     torch.jit.script(Warns().eval()).save(path("warns.pt"))
     torch.jit.script(Small().train()).save(path("training.pt"))
+    torch.jit.script(Trainable().train()).save(path("trainable.pt"))
+    torch.jit.freeze(torch.jit.script(Small().eval())).save(path("frozen.pt"))
     torch.jit.script(Small().eval().half()).save(path("half.pt"))
     torch.jit.trace(Small().eval().double(), torch.rand(1, 3, 16, 16).double()).save(path("double.pt"))
     torch.jit.optimize_for_inference(torch.jit.script(Small().eval())).save(path("for_inference.pt"))
@@ -383,6 +397,9 @@ def main() -> None:
     with open(path("model.onnx"), "wb") as onnx:
         onnx.write(b"\x08\x07\x12\x07pytorch\x1a\x061.13.1:\x00" + bytes(200))
     torch.save([torch.rand(1, 3, 16, 16)], path("inputs.pt"))
+    spoiled = torch.rand(32, 3, 8, 8)
+    spoiled[20, 0, 0, 0] = float("nan")
+    torch.save((spoiled, torch.arange(32) % 4), path("spoiled.pt"))
     torch.save({"x": torch.rand(2, 6)}, path("first_of_two.pt"))
     ids = torch.randint(0, 10, [5])
     torch.save((torch.rand(5, 6), ids), path("tuple_of_two.pt"))

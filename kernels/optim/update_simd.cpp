@@ -1,0 +1,157 @@
+// Optimizer rules over stretches of memory, by SIMD.
+#define HWY_TARGET_INCLUDE "kernels/optim/update_simd.cpp"
+#include "kernels/common/simd-inl.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/optim/update_chunk.h"
+#include "kernels/optim/update_rules-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio::HWY_NAMESPACE {
+
+// The rule on one vector of elements that lie at these addresses; `to` takes what it makes of the parameter.
+template <class Rule>
+HWY_INLINE void updateVector(const UpdateScalars& s, const float* parameter, const float* gradient,
+                             float* const (&states)[kMaxStates], float* to) {
+  const F32 d;
+  VF p = hn::LoadU(d, parameter), state[kMaxStates];
+  const VF g = scaledGradient(s, hn::LoadU(d, gradient));
+  for (int j = 0; j < Rule::kStates; ++j) state[j] = hn::LoadU(d, states[j]);
+  Rule::apply(s, p, g, state);
+  for (int j = 0; j < Rule::kStates; ++j) hn::StoreU(state[j], d, states[j]);
+  hn::StoreU(p, d, to);
+}
+
+// Less than a vector, by way of padded copies.
+template <class Rule>
+void updateRest(const UpdateScalars& s, const float* parameter, const float* gradient,
+                float* const (&states)[kMaxStates], float* to, std::size_t count) {
+  constexpr std::size_t kLanes = HWY_MAX_BYTES / sizeof(float);
+  float p[kLanes] = {}, g[kLanes] = {}, copies[kMaxStates][kLanes] = {};
+  std::memcpy(p, parameter, count * sizeof(float));
+  std::memcpy(g, gradient, count * sizeof(float));
+  for (int j = 0; j < Rule::kStates; ++j) std::memcpy(copies[j], states[j], count * sizeof(float));
+  float* const places[kMaxStates] = {copies[0], copies[1], copies[2]};
+  updateVector<Rule>(s, p, g, places, p);
+  std::memcpy(to, p, count * sizeof(float));
+  for (int j = 0; j < Rule::kStates; ++j) std::memcpy(states[j], copies[j], count * sizeof(float));
+}
+
+template <class Rule>
+void updateElements(const UpdateScalars& scalars, const UpdateChunk& chunk, float* to) {
+  const UpdateScalars s = scalars;  // a copy that no store can reach: it stays in registers
+  const std::size_t lanes = hn::Lanes(F32());
+  const float *parameter = chunk.parameter, *gradient = chunk.gradient;
+  float* states[kMaxStates] = {chunk.states[0], chunk.states[1], chunk.states[2]};
+  std::size_t i = 0;
+  for (; i + lanes <= chunk.count; i += lanes) {
+    updateVector<Rule>(s, parameter, gradient, states, to);
+    parameter += lanes;
+    gradient += lanes;
+    to += lanes;
+    for (int j = 0; j < Rule::kStates; ++j) states[j] += lanes;
+  }
+  if (i < chunk.count) updateRest<Rule>(s, parameter, gradient, states, to, chunk.count - i);
+}
+
+void updateByRule(const UpdateScalars& scalars, const UpdateChunk& chunk) {
+  const auto by = [&](auto rule) { updateElements<decltype(rule)>(scalars, chunk, chunk.parameter); };
+  switch (scalars.rule) {
+    case UpdateRule::kSgd:
+      return by(SgdRule());
+    case UpdateRule::kMomentum:
+      return by(MomentumRule());
+    case UpdateRule::kAdam:
+      return by(AdamRule<false>());
+    case UpdateRule::kAmsgrad:
+      return by(AdamRule<true>());
+    case UpdateRule::kAdagrad:
+      return by(AdagradRule());
+    case UpdateRule::kRmsprop:
+      return by(RmspropRule<false, false>());
+    case UpdateRule::kRmspropMomentum:
+      return by(RmspropRule<false, true>());
+    case UpdateRule::kRmspropCentered:
+      return by(RmspropRule<true, false>());
+    case UpdateRule::kRmspropCenteredMomentum:
+      return by(RmspropRule<true, true>());
+    case UpdateRule::kNadam:
+      return by(NadamRule());
+    case UpdateRule::kRadam:
+      return by(RadamRule());
+    case UpdateRule::kAdamax:
+      return by(AdamaxRule());
+    case UpdateRule::kLion:
+      return by(LionRule());
+    case UpdateRule::kLambStep:
+      return by(LambStepRule());
+    case UpdateRule::kNone:
+    case UpdateRule::kLambMoments:
+    case UpdateRule::kLarsNorms:
+      return;
+  }
+}
+
+// The sum of the squares of values · scale, each product rounded as the rules round it. A square of a float fits a
+// double, so that the sum is finite if all values are.
+double squaresOf(const float* values, float scale, std::size_t count) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> floats;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto factor = hn::Set(floats, scale);
+  auto even = hn::Zero(d), odd = hn::Zero(d);
+  std::size_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const auto a = hn::PromoteTo(d, Mul(hn::LoadU(floats, values + i), factor));
+    const auto b = hn::PromoteTo(d, Mul(hn::LoadU(floats, values + i + lanes), factor));
+    even = MulAdd(a, a, even);
+    odd = MulAdd(b, b, odd);
+  }
+  double sum = hn::GetLane(hn::SumOfLanes(d, Add(even, odd)));
+  for (; i < count; ++i) {
+    const double value = double{values[i] * scale};
+    sum += value * value;
+  }
+  return sum;
+}
+
+double gradientSquares(float scale, const UpdateChunk& chunk) { return squaresOf(chunk.gradient, scale, chunk.count); }
+
+void lambMoments(const UpdateScalars& scalars, const UpdateChunk& chunk, double* squares) {
+  constexpr std::size_t kBlock = 512;
+  float steps[kBlock];
+  for (std::size_t i = 0; i < chunk.count; i += kBlock) {
+    UpdateChunk block{chunk.parameter + i,
+                      chunk.gradient + i,
+                      {chunk.states[0] + i, chunk.states[1] + i, nullptr},
+                      std::min(kBlock, chunk.count - i)};
+    squares[0] += squaresOf(block.parameter, 1, block.count);
+    updateElements<LambMomentsRule>(scalars, block, steps);
+    squares[1] += squaresOf(steps, 1, block.count);
+  }
+}
+
+void beforeByRule(const UpdateScalars& scalars, const UpdateChunk& chunk, double* squares) {
+  if (scalars.before == UpdateRule::kLambMoments) return lambMoments(scalars, chunk, squares);
+  squares[0] += squaresOf(chunk.parameter, 1, chunk.count);
+  squares[1] += squaresOf(chunk.gradient, scalars.scale * scalars.clip, chunk.count);
+}
+
+UpdateFunctions functionsOfTarget() { return {updateByRule, beforeByRule, gradientSquares}; }
+
+}  // namespace ipex_studio::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace ipex_studio {
+
+HWY_EXPORT(functionsOfTarget);
+
+UpdateFunctions updateFunctions(const std::string& isa) { return IPEX_SELECT_TARGET(functionsOfTarget, isa)(); }
+
+}  // namespace ipex_studio
+
+#endif  // HWY_ONCE

@@ -1,0 +1,89 @@
+// See training_rows.h.
+#include "profiler/training_rows.h"
+
+#include "profiler/job_rows.h"
+
+namespace ipex_studio {
+namespace {
+
+bool knowsTrainings(Connection& connection) {
+  return connection.integer("PRAGMA user_version") >= kTrainingSchemaVersion;
+}
+
+}  // namespace
+
+void insertTraining(Connection& connection, std::int64_t job_id, const JobRecord& job) {
+  if (!job.training) return;
+  const TrainingRecord& t = *job.training;
+  Statement insert(connection,
+                   "INSERT INTO training VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)");
+  insert
+      .bind(job_id, t.loss, t.optimizer, t.schedule, t.precision, t.metric, t.higher_is_better, t.epochs,
+            t.steps_per_epoch, t.batch, t.samples, t.parameters, t.threads, t.resumed_at, t.finished)
+      .run();
+  Statement step(connection, "INSERT INTO training_step VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)");
+  for (const TrainingStep& s : t.steps) {
+    step.bind(job_id, s.step, s.steps, s.loss, s.learning_rate, s.gradient_norm, s.accuracy, s.data_ns, s.forward_ns,
+              s.backward_ns, s.update_ns)
+        .run();
+  }
+  Statement epoch(connection, "INSERT INTO training_epoch VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
+  for (const TrainingEpoch& e : t.ends) epoch.bind(job_id, e.epoch, e.step, e.loss, e.metric, e.elapsed_ns).run();
+}
+
+std::shared_ptr<const TrainingRecord> selectTraining(Connection& connection, std::int64_t job_id) {
+  if (!knowsTrainings(connection)) return nullptr;
+  Statement row(connection,
+                "SELECT loss, optimizer, schedule, precision, metric, higher_is_better, epochs, steps_per_epoch, "
+                "batch, samples, parameters, threads, resumed_at, finished FROM training WHERE job_id = ?1");
+  if (!row.bind(job_id).next()) return nullptr;
+  auto training = std::make_shared<TrainingRecord>();
+  TrainingRecord& t = *training;
+  int column = 0;
+  for (std::string* text : {&t.loss, &t.optimizer, &t.schedule, &t.precision, &t.metric}) *text = row.text(column++);
+  t.higher_is_better = row.integer(column++) != 0;
+  for (std::int64_t* number : {&t.epochs, &t.steps_per_epoch, &t.batch, &t.samples, &t.parameters})
+    *number = row.integer(column++);
+  t.threads = row.integer32(column++);
+  t.resumed_at = row.integer(column++);
+  t.finished = row.integer(column) != 0;
+  Statement step(connection,
+                 "SELECT step, steps, loss, learning_rate, gradient_norm, accuracy, data_ns, forward_ns, backward_ns, "
+                 "update_ns FROM training_step WHERE job_id = ?1 ORDER BY step");
+  for (step.bind(job_id); step.next();) {
+    t.steps.push_back({step.integer(0), step.integer(1), step.real(2), step.real(3), step.real(4), step.real(5),
+                       step.integer(6), step.integer(7), step.integer(8), step.integer(9)});
+  }
+  Statement epoch(connection,
+                  "SELECT epoch, step, loss, metric, elapsed_ns FROM training_epoch WHERE job_id = ?1 ORDER BY epoch");
+  for (epoch.bind(job_id); epoch.next();)
+    t.ends.push_back({epoch.integer(0), epoch.integer(1), epoch.real(2), epoch.real(3), epoch.integer(4)});
+  return training;
+}
+
+std::optional<TrainingSummary> selectTrainingSummary(Connection& connection, std::int64_t job_id) {
+  if (!knowsTrainings(connection)) return std::nullopt;
+  Statement row(
+      connection,
+      "SELECT precision, metric, epochs, threads, finished, "
+      "(SELECT max(step) FROM training_step WHERE training_step.job_id = training.job_id), "
+      "(SELECT loss FROM training_step WHERE training_step.job_id = training.job_id ORDER BY step DESC LIMIT 1), "
+      "(SELECT metric FROM training_epoch WHERE training_epoch.job_id = training.job_id ORDER BY epoch DESC "
+      "LIMIT 1), "
+      "(SELECT sum((data_ns + forward_ns + backward_ns + update_ns) * steps) / sum(steps) FROM training_step "
+      "WHERE training_step.job_id = training.job_id) FROM training WHERE job_id = ?1");
+  if (!row.bind(job_id).next()) return std::nullopt;
+  TrainingSummary summary;
+  summary.precision = row.text(0);
+  summary.metric = row.text(1);
+  summary.epochs = row.integer(2);
+  summary.threads = row.integer32(3);
+  summary.finished = row.integer(4) != 0;
+  summary.steps = row.isNull(5) ? 0 : row.integer(5);
+  summary.loss = row.real(6);
+  summary.value = row.real(7);
+  summary.step_ns = row.isNull(8) ? 0 : row.integer(8);
+  return summary;
+}
+
+}  // namespace ipex_studio
