@@ -20,53 +20,12 @@
 // units in the last place. Tensors are FP32 on the CPU, in any layout; gradients and states that lie in memory as their
 // parameter does are used where they are, others by way of copies. Runs on at::get_num_threads() threads. Throws
 // c10::Error that says what does not fit, before anything has changed.
-#include <stdexcept>
-#include <vector>
-
-#include <ATen/Parallel.h>
 #include <torch/library.h>
-#include <torch/script.h>
-#include <torch/version.h>
 
-#include "kernels/optim/update.h"
+#include "kernels/torch/ops/optimizer_operands.h"
 
 namespace ipex_studio {
 namespace {
-
-constexpr bool kLerps = TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1);
-
-// Tensors as memory without gaps, in the order of their parameter: themselves, or copies that are copied back.
-class DenseTensors {
- public:
-  at::Tensor parameter(const at::Tensor& tensor) {
-    return tensor.is_non_overlapping_and_dense() ? tensor : copyOf(tensor, tensor.contiguous(), true);
-  }
-
-  at::Tensor inOrderOf(const at::Tensor& parameter, const at::Tensor& tensor, bool written) {
-    if (tensor.strides() == parameter.strides() || tensor.numel() <= 1) return tensor;
-    return copyOf(tensor, at::empty_strided(tensor.sizes(), parameter.strides(), tensor.options()).copy_(tensor),
-                  written);
-  }
-
-  void writeBack() {
-    for (const Copy& copy : copies_) {
-      if (copy.written) at::Tensor(copy.original).copy_(copy.dense);
-    }
-  }
-
- private:
-  struct Copy {
-    at::Tensor original, dense;
-    bool written;
-  };
-
-  at::Tensor copyOf(const at::Tensor& original, const at::Tensor& dense, bool written) {
-    copies_.push_back({original, dense, written});
-    return dense;
-  }
-
-  std::vector<Copy> copies_;  // keeps them until the step is done
-};
 
 void checkOperand(const char* role, std::int64_t number, const at::Tensor& tensor, c10::IntArrayRef sizes) {
   TORCH_CHECK(tensor.defined() && tensor.device().is_cpu() && tensor.layout() == at::kStrided &&
@@ -74,14 +33,6 @@ void checkOperand(const char* role, std::int64_t number, const at::Tensor& tenso
               "ipex_studio::optimizer_step takes dense FP32 tensors on the CPU; ", role, " ", number, " is none.");
   TORCH_CHECK(tensor.sizes() == sizes, "ipex_studio::optimizer_step: ", role, " ", number, " has the sizes ",
               tensor.sizes(), ", its parameter has ", sizes, ".");
-}
-
-Optimizer optimizerNamed(const std::string& name) {
-  try {
-    return optimizerFromName(name);
-  } catch (const std::runtime_error& error) {
-    TORCH_CHECK(false, "ipex_studio::optimizer_step: ", error.what());
-  }
 }
 
 void checkCounts(Optimizer optimizer, std::size_t parameters, std::size_t gradients, std::size_t states,
@@ -98,7 +49,7 @@ OptimizerTensor operandsOf(Optimizer optimizer, std::int64_t number, const at::T
   checkOperand("parameter", number, parameter, parameter.sizes());
   checkOperand("gradient", number, gradient, parameter.sizes());
   OptimizerTensor tensor;
-  const at::Tensor own = dense->parameter(parameter);
+  const at::Tensor own = dense->first(parameter);
   tensor.parameter = own.data_ptr<float>();
   tensor.gradient = dense->inOrderOf(own, gradient, false).data_ptr<float>();
   for (std::size_t j = 0; j < states.size(); ++j) {
@@ -110,13 +61,6 @@ OptimizerTensor operandsOf(Optimizer optimizer, std::int64_t number, const at::T
   }
   tensor.count = parameter.numel();
   return tensor;
-}
-
-// Readers of a parameter that keep something of it see by its version that it was written.
-void bumpVersions(at::TensorList tensors) {
-  for (const at::Tensor& tensor : tensors) {
-    if (!tensor.is_inference()) tensor.unsafeGetTensorImpl()->bump_version();
-  }
 }
 
 double optimizerStep(std::string name, std::vector<double> settings, at::TensorList parameters,
@@ -137,16 +81,10 @@ double optimizerStep(std::string name, std::vector<double> settings, at::TensorL
                                  states.slice(i * each, each), &dense));
     tensors.back().step = step;
   }
-  UpdateOptions options;
-  options.fast = fast;
-  options.formulas = kLerps ? Formulas::kTorch2 : Formulas::kTorch1;
-  options.gradient_scale = gradient_scale;
-  options.max_norm = max_norm;
-  options.skip_infinite = skip_infinite;
-  options.threads = at::get_num_threads();
-  const double norm = updateParameters(optimizer, {std::move(settings)}, tensors, options);
+  const double norm = updateParameters(optimizer, {std::move(settings)}, tensors,
+                                       updateOptions(fast, gradient_scale, max_norm, skip_infinite));
   dense.writeBack();
-  bumpVersions(parameters);
+  for (const at::Tensor& parameter : parameters) raiseVersion(parameter);
   return norm;
 }
 
