@@ -5,6 +5,8 @@
 //   set(Tensor[] parameters, Tensor[] states, Tensor[] companions, Tensor[] steps, int[] group_sizes)
 //   step(float[] settings, float gradient_scale, float max_norm, bool skip_infinite, bool partly)
 //       -> (float, int[], int[])
+//   step_in_backward(float[] settings)
+//   steps_in_backward() -> int
 //
 // parameters    of all groups, one group after the other; group_sizes says how many each has
 // states        as many for each parameter as the settings of its group ask for, in the order of
@@ -18,26 +20,31 @@
 // step() does a step of all parameters that have a gradient. It returns the norm of all gradients (see optimizer_step),
 // the numbers of parameters that have a gradient and no states yet, and of those it cannot step: other types, sparse
 // gradients. If there are such, nothing has changed, but with `partly` those it cannot step are left out.
+//
+// step_in_backward() lets backward step each parameter as soon as its gradient is complete, while that is in the cache,
+// and free the gradient: by hooks behind the nodes that accumulate gradients. Parameters that cannot be stepped keep
+// theirs for step(). A further call gives the hooks new settings. steps_in_backward() tells how many parameters the
+// hooks have stepped since it was last called.
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
 #include <cmath>
+#include <mutex>
 
 #include "kernels/torch/ops/optimizer_operands.h"
 
 namespace ipex_studio {
 namespace {
 
-bool isPlainCpu(const at::Tensor& tensor) { return tensor.device().is_cpu() && tensor.layout() == at::kStrided; }
+class FusedOptimizer;
 
-bool isHalf(at::ScalarType dtype) { return dtype == at::kBFloat16 || dtype == at::kHalf; }
+// A hook that steps one parameter after its gradient was accumulated, while the optimizer lives.
+std::unique_ptr<torch::autograd::FunctionPostHook> makeStepHook(FusedOptimizer* optimizer, std::size_t number);
 
-DType gradientDtype(at::ScalarType dtype) {
-  return dtype == at::kBFloat16 ? DType::kBf16 : dtype == at::kHalf ? DType::kF16 : DType::kF32;
-}
-
-std::uint16_t* halvesOf(const at::Tensor& tensor) { return static_cast<std::uint16_t*>(tensor.data_ptr()); }
-
+// Calls may come from several threads: backward has its own.
 class FusedOptimizer : public torch::CustomClassHolder {
  public:
   using Numbers = std::vector<std::int64_t>;
@@ -53,6 +60,7 @@ class FusedOptimizer : public torch::CustomClassHolder {
       TORCH_CHECK(step.scalar_type() == at::kFloat && step.numel() == 1 && isPlainCpu(step),
                   "FusedOptimizer takes steps as one FP32 number each.");
     }
+    const std::lock_guard<std::mutex> lock(mutex_);
     parameters_ = std::move(parameters);
     states_ = std::move(states);
     companions_ = std::move(companions);
@@ -62,6 +70,7 @@ class FusedOptimizer : public torch::CustomClassHolder {
 
   std::tuple<double, Numbers, Numbers> step(const std::vector<double>& settings, double gradient_scale, double max_norm,
                                             bool skip_infinite, bool partly) {
+    const std::lock_guard<std::mutex> lock(mutex_);
     const at::NoGradGuard no_grad;
     const std::vector<std::vector<double>> groups = groupsOf(settings);
     Step now;
@@ -70,12 +79,42 @@ class FusedOptimizer : public torch::CustomClassHolder {
     const double norm = updateParameters(optimizer_, groups, now.tensors,
                                          updateOptions(fast_, gradient_scale, max_norm, skip_infinite));
     if (skip_infinite && !std::isfinite(norm)) return {norm, {}, now.unsuited};
-    now.dense.writeBack();
-    for (const std::size_t number : now.numbers) {
-      raiseVersion(parameters_[number]);
-      *steps_[number].data_ptr<float>() += 1;
-    }
+    finish(&now);
     return {norm, {}, now.unsuited};
+  }
+
+  void stepInBackward(const std::vector<double>& settings) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    hook_settings_ = groupsOf(settings);
+    hook_states_.resize(parameters_.size());
+    forEachParameter(hook_settings_, [&](std::size_t number, std::size_t group, at::TensorList states) {
+      hook_states_[number] = {static_cast<std::int32_t>(group), states.vec()};
+    });
+    if (!accumulators_.empty()) return;
+    for (std::size_t number = 0; number < parameters_.size(); ++number) {
+      if (!parameters_[number].requires_grad() || !parameters_[number].is_leaf()) continue;
+      auto accumulator = torch::autograd::impl::grad_accumulator(parameters_[number]);
+      accumulator->add_post_hook(makeStepHook(this, number));
+      accumulators_.push_back(std::move(accumulator));  // PyTorch does not keep it, nor its hooks
+    }
+  }
+
+  std::int64_t stepsInBackward() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(hook_steps_, 0);
+  }
+
+  // What StepHook does.
+  void stepOne(std::size_t number) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const at::NoGradGuard no_grad;
+    Step now;
+    gatherOne(hook_states_[number].group, number, hook_states_[number].states, &now);
+    if (now.tensors.empty()) return;
+    updateParameters(optimizer_, hook_settings_, now.tensors, updateOptions(fast_, 1, 0, false));
+    finish(&now);
+    parameters_[number].mutable_grad().reset();
+    ++hook_steps_;
   }
 
  private:
@@ -85,6 +124,19 @@ class FusedOptimizer : public torch::CustomClassHolder {
     Numbers lacking, unsuited;
     DenseTensors dense;
   };
+
+  struct HookStates {
+    std::int32_t group = 0;
+    std::vector<at::Tensor> states;
+  };
+
+  void finish(Step* now) const {
+    now->dense.writeBack();
+    for (const std::size_t number : now->numbers) {
+      raiseVersion(parameters_[number]);
+      *steps_[number].data_ptr<float>() += 1;
+    }
+  }
 
   std::vector<std::vector<double>> groupsOf(const std::vector<double>& settings) const {
     const std::size_t each = static_cast<std::size_t>(settingCount(optimizer_));
@@ -100,13 +152,21 @@ class FusedOptimizer : public torch::CustomClassHolder {
   void gather(const std::vector<std::vector<double>>& groups, Step* now) const {
     now->tensors.reserve(parameters_.size());
     now->numbers.reserve(parameters_.size());
+    forEachParameter(groups, [&](std::size_t number, std::size_t group, at::TensorList states) {
+      gatherOne(static_cast<std::int32_t>(group), number, states, now);
+    });
+  }
+
+  // Calls fn(number, group, states) for each parameter.
+  template <typename Fn>
+  void forEachParameter(const std::vector<std::vector<double>>& groups, const Fn& fn) const {
     std::size_t number = 0, state = 0;
     for (std::size_t group = 0; group < groups.size(); ++group) {
       const std::size_t each = static_cast<std::size_t>(stateCount(optimizer_, groups[group].data()));
       for (std::int64_t i = 0; i < group_sizes_[group]; ++i, ++number, state += each) {
         TORCH_CHECK(number < parameters_.size() && state + each <= states_.size(),
                     "FusedOptimizer has other settings or groups than its parameters were given for.");
-        gatherOne(static_cast<std::int32_t>(group), number, at::TensorList(states_).slice(state, each), now);
+        fn(number, group, at::TensorList(states_).slice(state, each));
       }
     }
   }
@@ -114,7 +174,7 @@ class FusedOptimizer : public torch::CustomClassHolder {
   void gatherOne(std::int32_t group, std::size_t number, at::TensorList states, Step* now) const {
     const at::Tensor &parameter = parameters_[number], &gradient = parameter.grad();
     if (!gradient.defined()) return;
-    if (!isSuited(parameter, gradient, companions_[number])) return now->unsuited.push_back(std::int64_t(number));
+    if (!canStep(parameter, gradient, companions_[number])) return now->unsuited.push_back(std::int64_t(number));
     for (std::size_t j = 0; j < states.size(); ++j) {
       if (!isState(states[j], parameter, static_cast<int>(j))) return now->lacking.push_back(std::int64_t(number));
     }
@@ -122,17 +182,6 @@ class FusedOptimizer : public torch::CustomClassHolder {
     now->tensors.back().group = group;
     now->tensors.back().step = static_cast<std::int64_t>(*steps_[number].data_ptr<float>()) + 1;
     now->numbers.push_back(number);
-  }
-
-  static bool isSuited(const at::Tensor& parameter, const at::Tensor& gradient, const at::Tensor& companion) {
-    const at::ScalarType dtype = parameter.scalar_type(), other = companion.scalar_type();
-    const bool whole = companion.numel() == 0 && dtype == at::kFloat;
-    const bool split = dtype == at::kBFloat16 && (other == at::kBFloat16 || other == at::kShort),
-               master = isHalf(dtype) && other == at::kFloat;
-    return isPlainCpu(parameter) && isPlainCpu(gradient) &&
-           (gradient.scalar_type() == at::kFloat || isHalf(gradient.scalar_type())) &&
-           gradient.sizes() == parameter.sizes() &&
-           (whole || ((split || master) && companion.sizes() == parameter.sizes()));
   }
 
   bool isState(const at::Tensor& state, const at::Tensor& parameter, int number) const {
@@ -144,9 +193,8 @@ class FusedOptimizer : public torch::CustomClassHolder {
                              DenseTensors* dense) const {
     OptimizerTensor tensor;
     const at::Tensor own = dense->first(parameters_[number]);
-    placeParameter(own, companions_[number], &tensor, dense);
-    tensor.gradient = dense->inOrderOf(own, gradient, false).data_ptr();
-    tensor.gradient_dtype = gradientDtype(gradient.scalar_type());
+    placeParameter(own, companions_[number], rounded_, &tensor, dense);
+    placeGradient(own, gradient, &tensor, dense);
     for (std::size_t j = 0; j < states.size(); ++j) {
       const bool one = isScalarState(optimizer_, static_cast<int>(j));
       tensor.states[j] = (one ? states[j] : dense->inOrderOf(own, states[j], true)).data_ptr<float>();
@@ -155,28 +203,36 @@ class FusedOptimizer : public torch::CustomClassHolder {
     return tensor;
   }
 
-  void placeParameter(const at::Tensor& own, const at::Tensor& companion, OptimizerTensor* tensor,
-                      DenseTensors* dense) const {
-    if (own.scalar_type() == at::kFloat) {
-      tensor->parameter = own.data_ptr<float>();
-      return;
-    }
-    const at::Tensor other = dense->inOrderOf(own, companion, true);
-    tensor->half = halvesOf(own);
-    if (companion.scalar_type() == at::kFloat) {
-      tensor->parameter = other.data_ptr<float>();
-      tensor->form = own.scalar_type() == at::kHalf ? ParameterForm::kF16Copy : ParameterForm::kBf16Copy;
-    } else {
-      tensor->lower = halvesOf(other);
-      tensor->form = rounded_ ? ParameterForm::kSplitRounded : ParameterForm::kSplit;
-    }
-  }
-
   const Optimizer optimizer_;
   const bool fast_, rounded_;
+  std::mutex mutex_;  // guards what follows
   std::vector<at::Tensor> parameters_, states_, companions_, steps_;
   Numbers group_sizes_;
+  std::vector<std::vector<double>> hook_settings_;
+  std::vector<HookStates> hook_states_;
+  std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;
+  std::int64_t hook_steps_ = 0;
 };
+
+class StepHook final : public torch::autograd::FunctionPostHook {
+ public:
+  StepHook(const c10::intrusive_ptr<FusedOptimizer>& optimizer, std::size_t number)
+      : optimizer_(optimizer), number_(number) {}
+
+  torch::autograd::variable_list operator()(const torch::autograd::variable_list& outputs,
+                                            const torch::autograd::variable_list&) override {
+    if (const auto optimizer = optimizer_.lock()) optimizer->stepOne(number_);
+    return outputs;
+  }
+
+ private:
+  c10::weak_intrusive_ptr<FusedOptimizer> optimizer_;
+  std::size_t number_;
+};
+
+std::unique_ptr<torch::autograd::FunctionPostHook> makeStepHook(FusedOptimizer* optimizer, std::size_t number) {
+  return std::make_unique<StepHook>(c10::intrusive_ptr<FusedOptimizer>::reclaim_copy(optimizer), number);
+}
 
 }  // namespace
 
@@ -184,7 +240,9 @@ TORCH_LIBRARY_FRAGMENT(ipex_studio, m) {
   m.class_<FusedOptimizer>("FusedOptimizer")
       .def(torch::init<const std::string&, bool, bool>())
       .def("set", &FusedOptimizer::set)
-      .def("step", &FusedOptimizer::step);
+      .def("step", &FusedOptimizer::step)
+      .def("step_in_backward", &FusedOptimizer::stepInBackward)
+      .def("steps_in_backward", &FusedOptimizer::stepsInBackward);
 }
 
 }  // namespace ipex_studio

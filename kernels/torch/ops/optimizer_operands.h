@@ -28,6 +28,18 @@ class DenseTensors {
   std::vector<Copy> copies_;  // keeps them until the step is done
 };
 
+// True for dense tensors on the CPU.
+bool isPlainCpu(const at::Tensor& tensor);
+
+// True if the kernels can step this parameter. `companion`: without elements if the parameter is FP32; the lower halves
+// of its numbers, as BF16 or int16, if it is BF16; its FP32 master if it is BF16 or FP16.
+bool canStep(const at::Tensor& parameter, const at::Tensor& gradient, const at::Tensor& companion);
+
+// Tell the kernels where the numbers of a parameter are, and its gradient. `first`: the parameter, dense.
+void placeParameter(const at::Tensor& first, const at::Tensor& companion, bool rounded, OptimizerTensor* tensor,
+                    DenseTensors* dense);
+void placeGradient(const at::Tensor& first, const at::Tensor& gradient, OptimizerTensor* tensor, DenseTensors* dense);
+
 // The optimizer of this name. Throws c10::Error that lists the names.
 Optimizer optimizerNamed(const std::string& name);
 

@@ -5,7 +5,8 @@ are torch's. States are plain tensors in `state`, with torch's names, so that st
 """
 import math
 import operator
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Tuple
+import weakref
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -91,6 +92,8 @@ class FusedSteps:
     rounded = False  # of split parameters the model sees the nearest BF16, not the one that cutting off gives
     gradient_norm = 0.0
     _flat = None
+    _hooks = ()  # of parameters, in which backward begins
+    _sent = None  # the settings that backward has
 
     @torch.no_grad()
     def step(self, closure=None, *, gradient_scale: float = 1.0, max_norm: float = 0.0, skip_infinite: bool = False):
@@ -108,6 +111,9 @@ class FusedSteps:
             with torch.enable_grad():
                 loss = closure()
         plain = gradient_scale == 1 and max_norm == 0 and not skip_infinite
+        if self._hooks and not plain:
+            raise RuntimeError("Steps within backward take no gradient_scale, max_norm and skip_infinite, since "
+                               "gradients are gone by then. Call step_in_backward(False) first.")
         if any(group.get("capturable") or group.get("differentiable") for group in self.param_groups):
             self._stock_step(self._parameters(), plain, "capturable or differentiable is set")
         else:
@@ -116,6 +122,7 @@ class FusedSteps:
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         """As torch's, but states of BF16 and FP16 parameters keep their own precision."""
+        self._flat = self._sent = None
         super().load_state_dict(state_dict)
         saved = [number for group in state_dict["param_groups"] for number in group["params"]]
         for number, parameter in zip(saved, self._parameters()):
@@ -128,11 +135,25 @@ class FusedSteps:
     def __getstate__(self) -> Dict[str, Any]:
         return {**super().__getstate__(), "fast": self.fast, "split": self.split, "rounded": self.rounded}
 
+    def step_in_backward(self, on: bool = True) -> None:
+        """Lets backward step each parameter as soon as its gradient is complete, and free the gradient: `grad` is None
+        afterwards. One backward is one step, so gradients are not summed up over several. step() is still called after
+        it: schedulers want it, and it steps what backward cannot, such as parameters in their first step. States that
+        are replaced by hand count from the next step() on.
+        """
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks, self._flat, self._sent = (), None, None
+        if on:
+            own = weakref.ref(self)
+            self._hooks = tuple(parameter.register_hook(lambda _, own=own: _send_settings(own()))
+                                for parameter in self._parameters() if parameter.requires_grad)
+
     def _parameters(self) -> List[Tensor]:
         return [parameter for group in self.param_groups for parameter in group["params"]]
 
     def _fused_step(self, gradient_scale: float, max_norm: float, skip_infinite: bool, plain: bool) -> None:
-        settings = [float(value) for group in self.param_groups for value in self.RULE.settings(group)]
+        settings = self._settings()
         if self._flat is None or not self._flat.holds(self):
             self._flat = _Flat(self, ())
         norm, lacking, unsuited = self._flat.fused.step(settings, gradient_scale, max_norm, skip_infinite, False)
@@ -147,6 +168,12 @@ class FusedSteps:
         if skip_infinite and not math.isfinite(norm) and not self.RULE.counts_steps:
             self._forget([self._flat.parameters[number] for number in begun])
         self.gradient_norm = norm
+        if self._hooks and (self._sent is None or self._sent[0] is not self._flat.fused):
+            self._flat.fused.step_in_backward(settings)
+            self._sent = (self._flat.fused, settings)
+
+    def _settings(self) -> List[float]:
+        return [float(value) for group in self.param_groups for value in self.RULE.settings(group)]
 
     def _lacks_companion(self, parameter: Tensor) -> bool:
         return (parameter.dtype in _HALVES and not parameter.grad.is_sparse
@@ -178,7 +205,7 @@ class FusedSteps:
     def _stock_step(self, parameters: List[Tensor], plain: bool, why: str) -> None:
         """Steps these parameters by torch's own code."""
         name = type(self).__name__
-        if not hasattr(super(), "step") or type(self).__mro__[2] is torch.optim.Optimizer:
+        if super().step.__func__ is torch.optim.Optimizer.step:
             raise RuntimeError(f"{name} has no step for these parameters: {why}.")
         if not plain:
             raise RuntimeError(f"{name} takes no gradient_scale, max_norm and skip_infinite here: {why}.")
@@ -191,6 +218,17 @@ class FusedSteps:
             super().step()
         finally:
             self.param_groups = groups
+
+
+def _send_settings(optimizer: Optional[FusedSteps]) -> None:
+    """Runs before the first gradients of a backward are accumulated: schedulers may have changed settings."""
+    if optimizer is None or optimizer._sent is None:
+        return
+    settings = optimizer._settings()
+    fused, known = optimizer._sent
+    if settings != known:
+        fused.step_in_backward(settings)
+        optimizer._sent = (fused, settings)
 
 
 def _begun_state(value: Any, parameter: Tensor, rule: Rule, group: Group, key: str) -> Tensor:

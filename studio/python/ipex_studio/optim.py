@@ -8,7 +8,8 @@ parameters are the upper halves of FP32 numbers whose lower halves are in the st
 with `optimizer.split = False` the state has whole FP32 numbers. step() also scales, clips and checks gradients:
 help(SGD.step).
 
-`fused(optimizer)` makes such a one of an optimizer of torch.
+`fused(optimizer)` makes such a one of an optimizer of torch. Functions step single parameters as the operators of Intel
+Extension for PyTorch do that have their names.
 """
 from typing import Any, Dict, Optional
 
@@ -17,10 +18,15 @@ from torch import nn
 from torch.optim import Optimizer
 
 from ._fused import FusedSteps, Group, Rule
+from ._fused_steps import (adagrad_fused_step, adam_fused_step, cat_bfloat16_float, lamb_fused_step, lars_fused_step,
+                           packed_add, sgd_fused_step, split_float_bfloat16, sync_master_weight_to_bf16,
+                           sync_master_weight_to_fp16)
 from ._log import logger
 
 __all__ = ["Adagrad", "Adam", "AdamW", "Adamax", "Lamb", "Lars", "Lion", "NAdam", "RAdam", "RMSprop", "SGD",
-           "create_optimizer_lars", "fused"]
+           "adagrad_fused_step", "adam_fused_step", "cat_bfloat16_float", "create_optimizer_lars", "fused",
+           "lamb_fused_step", "lars_fused_step", "packed_add", "sgd_fused_step", "split_float_bfloat16",
+           "sync_master_weight_to_bf16", "sync_master_weight_to_fp16"]
 
 
 def _flag(group: Group, name: str) -> float:

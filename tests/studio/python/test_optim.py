@@ -266,6 +266,60 @@ class Steps(unittest.TestCase):
         self.assertIs(type(trained(level="O0", fuse_update_step=True)[1]), optim.SGD)
 
 
+class InBackward(unittest.TestCase):
+    """Steps while backward runs."""
+
+    def trained(self, kind, in_backward, schedule=False, steps=4, **options):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 5), nn.Linear(5, 5))
+        net[3].weight = net[2].weight  # its gradient is a sum
+        optimizer = kind(net.parameters(), **options)
+        if in_backward:
+            optimizer.step_in_backward()
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5) if schedule else None
+        freed = []
+        for step in range(steps):
+            optimizer.zero_grad()
+            net(torch.randn(7, 6)).pow(2).sum().backward()
+            freed.append(all(parameter.grad is None for parameter in net.parameters()))
+            optimizer.step()
+            if scheduler:
+                scheduler.step()
+        return list(net.parameters()), freed, optimizer
+
+    def test_the_numbers_are_those_of_steps_behind_it(self):
+        for kind, options in ((optim.SGD, dict(lr=0.1, momentum=0.9)), (optim.AdamW, dict(lr=0.01)),
+                              (optim.Lamb, dict(lr=0.01, weight_decay=0.1)), (optim.NAdam, {})):
+            for schedule in (False, True):
+                expected, kept, _ = self.trained(kind, False, schedule, **options)
+                made, freed, optimizer = self.trained(kind, True, schedule, **options)
+                self.assertTrue(all(map(torch.equal, made, expected)))
+                self.assertEqual((freed, kept), ([False, True, True, True], [False] * 4))  # the first step makes states
+                self.assertEqual(optimizer._flat.fused.steps_in_backward(), 3 * len(made))
+
+    def test_it_can_be_switched_off(self):
+        made, _, optimizer = self.trained(optim.SGD, True, lr=0.1)
+        with self.assertRaisesRegex(RuntimeError, "Steps within backward take no gradient_scale"):
+            optimizer.step(max_norm=1)
+        optimizer.step_in_backward(False)
+        before = made[0].detach().clone()
+        made[0].sum().backward()
+        self.assertTrue(torch.equal(made[0].detach(), before))
+        self.assertIsNotNone(made[0].grad)
+
+    def test_loaded_states_count(self):
+        _, _, optimizer = self.trained(optim.AdamW, True, lr=0.01)
+        state = _through_a_file(optimizer.state_dict())
+        made, _, other = self.trained(optim.AdamW, True, lr=0.01, steps=2)
+        other.load_state_dict(state)
+        made[1].sum().backward()
+        other.step()
+        self.assertEqual(other.state[made[1]]["step"].item(), 5)
+        made[1].sum().backward()
+        self.assertIsNone(made[1].grad)
+        self.assertEqual(other.state[made[1]]["step"].item(), 6)
+
+
 class Halves(unittest.TestCase):
     """BF16 parameters as halves of FP32 numbers, or beside FP32 masters."""
 
@@ -324,6 +378,52 @@ class Halves(unittest.TestCase):
             self.assertTrue(torch.equal(self.joined(other, copied), self.joined(optimizer, low)))
         steps(optimizer, 9, 11)
         self.assertTrue(torch.equal(steps(other, 9, 11)[1], half[1]))
+
+
+class SingleSteps(unittest.TestCase):
+    """The functions with the names of the extension's operators."""
+
+    def test_they_step_as_optimizers_do(self):
+        empty = torch.empty(0)
+        state = [torch.zeros(70) for _ in range(3)]
+        functions = {
+            optim.SGD: lambda p, g, other: optim.sgd_fused_step(p, g, None, other, 0.9, 0.1, 0.2, 0, False),
+            optim.Lars: lambda p, g, other: optim.lars_fused_step(p, g, None, other, 0.9, 0.1, 1e-3, 0, 0.2, 0, False),
+            optim.Adam: lambda p, g, other: optim.adam_fused_step(p, *state, g, other, True, 1, 0.9, 0.999, 0.1, 0.2,
+                                                                  1e-8),
+            optim.Adagrad: lambda p, g, other: optim.adagrad_fused_step(p, g, state[0], other, 1, 0.1, 0.2, 0, 1e-10),
+            optim.Lamb: lambda p, g, other: optim.lamb_fused_step(p, *state[:2], g, other, 1, 0.9, 0.999, 0.1, 0.2,
+                                                                  1e-8)}
+        more = {optim.SGD: dict(momentum=0.9), optim.Lars: dict(momentum=0.9), optim.Adam: dict(amsgrad=True)}
+        for kind, function in functions.items():
+            with self.subTest(kind.__name__):
+                expected, = parameters(sizes=[(70,)])
+                start, copied = expected.detach().clone(), torch.empty(70, dtype=torch.bfloat16)
+                optimizer = kind([expected], lr=0.1, weight_decay=0.2, **more.get(kind, {}))
+                steps(optimizer, 0, 1)
+                gradient, kept = expected.grad, expected.grad.clone()
+                upper, lower = optim.split_float_bfloat16(start)
+                for parameter, other in ((start.clone(), empty), (start.clone(), copied), (upper, lower)):
+                    for tensor in state:
+                        tensor.zero_()
+                    function(parameter, gradient, other)
+                    joined = optim.cat_bfloat16_float(upper, lower) if parameter is upper else parameter
+                    self.assertTrue(torch.equal(joined, expected))
+                    self.assertTrue(torch.equal(gradient, kept))
+                self.assertTrue(torch.equal(copied, expected.bfloat16()))
+
+    def test_rows_that_come_twice_are_summed_first(self):
+        whole = torch.randn(5, 3)
+        upper, lower = optim.split_float_bfloat16(whole)
+        self.assertTrue(torch.equal(optim.cat_bfloat16_float(upper, lower), whole))
+        rows = torch.sparse_coo_tensor([[1, 4, 1]], torch.randn(3, 3), (5, 3))
+        optim.packed_add(upper, lower, rows, -0.5)
+        torch.testing.assert_close(optim.cat_bfloat16_float(upper, lower), whole - 0.5 * rows.to_dense())
+        optim.packed_add(upper, lower, rows.to_dense(), 0.5)
+        torch.testing.assert_close(optim.cat_bfloat16_float(upper, lower), whole)
+        half = torch.empty(5, 3, dtype=torch.float16)
+        optim.sync_master_weight_to_fp16(whole, half)
+        self.assertTrue(torch.equal(half, whole.half()))
 
 
 class Layerwise(unittest.TestCase):
