@@ -47,12 +47,10 @@ class ChunkList {
 
  private:
   static UpdateChunk chunkAt(const OptimizerTensor& tensor, std::int64_t offset) {
-    UpdateChunk chunk;
-    chunk.parameter = tensor.parameter + offset;
-    chunk.gradient = tensor.gradient + offset;
-    for (int j = 0; j < kMaxStates; ++j) chunk.states[j] = tensor.states[j] ? tensor.states[j] + offset : nullptr;
-    chunk.count = static_cast<std::size_t>(std::min(kChunk, tensor.count - offset));
-    return chunk;
+    const UpdateChunk whole{tensor.parameter, tensor.half,           tensor.lower,  tensor.form,
+                            tensor.gradient,  tensor.gradient_dtype, tensor.states, 0};
+    return partOf(whole, static_cast<std::size_t>(offset),
+                  static_cast<std::size_t>(std::min(kChunk, tensor.count - offset)));
   }
 
   const std::vector<OptimizerTensor>& tensors_;

@@ -15,10 +15,22 @@
 
 namespace ipex_studio {
 
+// Where the numbers of a parameter are. To the rules all are FP32, and no form rounds them from step to step.
+enum class ParameterForm : std::uint8_t {
+  kSingle,        // in `parameter`
+  kSplit,         // the upper 16 bits of each in `half`, a BF16 that was cut off, the lower 16 in `lower`
+  kSplitRounded,  // in `half` the nearest BF16, ties away from zero, in `lower` what it lacks, as a signed number
+  kBf16Copy,      // in `parameter`; `half` takes them as BF16, rounded to nearest even
+  kF16Copy,       // the same as FP16
+};
+
 // One parameter with its gradient and states: dense memory of `count` elements in one order. No two overlap.
 struct OptimizerTensor {
   float* parameter = nullptr;
-  const float* gradient = nullptr;          // never written
+  std::uint16_t *half = nullptr, *lower = nullptr;
+  ParameterForm form = ParameterForm::kSingle;
+  const void* gradient = nullptr;           // never written
+  DType gradient_dtype = DType::kF32;       // or kBf16, kF16
   std::array<float*, kMaxStates> states{};  // as stateCount() of its group's settings asks
   std::int64_t count = 0;
   std::int32_t group = 0;

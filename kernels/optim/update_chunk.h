@@ -9,13 +9,28 @@
 
 namespace ipex_studio {
 
-// `count` elements of one tensor.
+// `count` elements of one tensor, in whatever form they are kept.
 struct UpdateChunk {
   float* parameter = nullptr;
-  const float* gradient = nullptr;
+  std::uint16_t *half = nullptr, *lower = nullptr;
+  ParameterForm form = ParameterForm::kSingle;
+  const void* gradient = nullptr;
+  DType gradient_dtype = DType::kF32;
   std::array<float*, kMaxStates> states{};
   std::size_t count = 0;
 };
+
+// The part of `chunk` that begins `offset` elements behind its start.
+inline UpdateChunk partOf(const UpdateChunk& chunk, std::size_t offset, std::size_t count) {
+  UpdateChunk part = chunk;
+  if (part.parameter) part.parameter += offset;
+  if (part.half) part.half += offset;
+  if (part.lower) part.lower += offset;
+  part.gradient = static_cast<const char*>(chunk.gradient) + offset * elementBytes(chunk.gradient_dtype);
+  for (float*& state : part.states) state = state ? state + offset : nullptr;
+  part.count = count;
+  return part;
+}
 
 struct UpdateFunctions {
   // Applies scalars.rule.

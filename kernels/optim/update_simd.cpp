@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/optim/parameter_forms-inl.h"
 #include "kernels/optim/update_chunk.h"
 #include "kernels/optim/update_rules-inl.h"
 
@@ -40,7 +41,7 @@ void updateRest(const UpdateScalars& s, const float* parameter, const float* gra
 }
 
 template <class Rule>
-void updateElements(const UpdateScalars& scalars, const UpdateChunk& chunk, float* to) {
+void updateElements(const UpdateScalars& scalars, const FloatChunk& chunk, float* to) {
   const UpdateScalars s = scalars;  // a copy that no store can reach: it stays in registers
   const std::size_t lanes = hn::Lanes(F32());
   const float *parameter = chunk.parameter, *gradient = chunk.gradient;
@@ -56,7 +57,7 @@ void updateElements(const UpdateScalars& scalars, const UpdateChunk& chunk, floa
   if (i < chunk.count) updateRest<Rule>(s, parameter, gradient, states, to, chunk.count - i);
 }
 
-void updateByRule(const UpdateScalars& scalars, const UpdateChunk& chunk) {
+void updateFloats(const UpdateScalars& scalars, const FloatChunk& chunk) {
   const auto by = [&](auto rule) { updateElements<decltype(rule)>(scalars, chunk, chunk.parameter); };
   switch (scalars.rule) {
     case UpdateRule::kSgd:
@@ -117,26 +118,30 @@ double squaresOf(const float* values, float scale, std::size_t count) {
   return sum;
 }
 
-double gradientSquares(float scale, const UpdateChunk& chunk) { return squaresOf(chunk.gradient, scale, chunk.count); }
+void updateByRule(const UpdateScalars& scalars, const UpdateChunk& chunk) {
+  if (liesAsFloats(chunk)) return updateFloats(scalars, floatsOf(chunk));
+  forEachBlock(chunk, /*writes=*/true, [&](const FloatChunk& block) { updateFloats(scalars, block); });
+}
 
-void lambMoments(const UpdateScalars& scalars, const UpdateChunk& chunk, double* squares) {
-  constexpr std::size_t kBlock = 512;
-  float steps[kBlock];
-  for (std::size_t i = 0; i < chunk.count; i += kBlock) {
-    UpdateChunk block{chunk.parameter + i,
-                      chunk.gradient + i,
-                      {chunk.states[0] + i, chunk.states[1] + i, nullptr},
-                      std::min(kBlock, chunk.count - i)};
-    squares[0] += squaresOf(block.parameter, 1, block.count);
-    updateElements<LambMomentsRule>(scalars, block, steps);
-    squares[1] += squaresOf(steps, 1, block.count);
-  }
+double gradientSquares(float scale, const UpdateChunk& chunk) {
+  if (chunk.gradient_dtype == DType::kF32)
+    return squaresOf(static_cast<const float*>(chunk.gradient), scale, chunk.count);
+  double sum = 0;
+  forEachBlock(chunk, false, [&](const FloatChunk& block) { sum += squaresOf(block.gradient, scale, block.count); });
+  return sum;
 }
 
 void beforeByRule(const UpdateScalars& scalars, const UpdateChunk& chunk, double* squares) {
-  if (scalars.before == UpdateRule::kLambMoments) return lambMoments(scalars, chunk, squares);
-  squares[0] += squaresOf(chunk.parameter, 1, chunk.count);
-  squares[1] += squaresOf(chunk.gradient, scalars.scale * scalars.clip, chunk.count);
+  forEachBlock(chunk, false, [&](const FloatChunk& block) {
+    squares[0] += squaresOf(block.parameter, 1, block.count);
+    if (scalars.before == UpdateRule::kLambMoments) {
+      float steps[kFormBlock];
+      updateElements<LambMomentsRule>(scalars, block, steps);
+      squares[1] += squaresOf(steps, 1, block.count);
+    } else {
+      squares[1] += squaresOf(block.gradient, scalars.scale * scalars.clip, block.count);
+    }
+  });
 }
 
 UpdateFunctions functionsOfTarget() { return {updateByRule, beforeByRule, gradientSquares}; }

@@ -4,12 +4,15 @@
 //                  int step, float gradient_scale=1., float max_norm=0., bool skip_infinite=False, bool fast=False)
 //       -> float
 //
+//   optimizer_step.companions(…, Tensor(b!)[] states, Tensor(c!)[] companions, int step, …) -> float
+//
 // optimizer    "sgd", "adam", "adamw" …; kernels/optim/optimizer.h lists them with the order of their settings and the
 //              states that a parameter has
 // settings     all of them, as numbers; flags are 0 or 1
 // gradients    one for each parameter, only read
 // states       those of the first parameter, then those of the second, and so on; FP32, with the sizes of the parameter
 //              (mu_product of nadam: one number)
+// companions   one for each parameter: what makes FP32 numbers of BF16 and FP16 (canStep of optimizer_operands.h)
 // step         the number of this step, from 1; at 1 the momentum buffers of sgd and lars are written, not read
 // gradient_scale, max_norm, skip_infinite, fast
 //              as in kernels/optim/update.h: gradients are multiplied by gradient_scale, then clipped to the norm
@@ -17,56 +20,15 @@
 //
 // Returns the norm of all gradients after gradient_scale if max_norm or skip_infinite ask for it, else 0. Results are,
 // bit for bit, those of the for-loops of torch.optim of this version of PyTorch; with fast they differ by at most 2
-// units in the last place. Tensors are FP32 on the CPU, in any layout; gradients and states that lie in memory as their
-// parameter does are used where they are, others by way of copies. Runs on at::get_num_threads() threads. Throws
-// c10::Error that says what does not fit, before anything has changed.
-#include <stdexcept>
-#include <vector>
-
-#include <ATen/Parallel.h>
+// units in the last place. Tensors are on the CPU, in any layout, FP32 where there are no companions; gradients and
+// states that lie in memory as their parameter does are used where they are, others by way of copies. Runs on
+// at::get_num_threads() threads. Throws c10::Error that says what does not fit, before anything has changed.
 #include <torch/library.h>
-#include <torch/script.h>
-#include <torch/version.h>
 
-#include "kernels/optim/update.h"
+#include "kernels/torch/ops/optimizer_operands.h"
 
 namespace ipex_studio {
 namespace {
-
-constexpr bool kLerps = TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1);
-
-// Tensors as memory without gaps, in the order of their parameter: themselves, or copies that are copied back.
-class DenseTensors {
- public:
-  at::Tensor parameter(const at::Tensor& tensor) {
-    return tensor.is_non_overlapping_and_dense() ? tensor : copyOf(tensor, tensor.contiguous(), true);
-  }
-
-  at::Tensor inOrderOf(const at::Tensor& parameter, const at::Tensor& tensor, bool written) {
-    if (tensor.strides() == parameter.strides() || tensor.numel() <= 1) return tensor;
-    return copyOf(tensor, at::empty_strided(tensor.sizes(), parameter.strides(), tensor.options()).copy_(tensor),
-                  written);
-  }
-
-  void writeBack() {
-    for (const Copy& copy : copies_) {
-      if (copy.written) at::Tensor(copy.original).copy_(copy.dense);
-    }
-  }
-
- private:
-  struct Copy {
-    at::Tensor original, dense;
-    bool written;
-  };
-
-  at::Tensor copyOf(const at::Tensor& original, const at::Tensor& dense, bool written) {
-    copies_.push_back({original, dense, written});
-    return dense;
-  }
-
-  std::vector<Copy> copies_;  // keeps them until the step is done
-};
 
 void checkOperand(const char* role, std::int64_t number, const at::Tensor& tensor, c10::IntArrayRef sizes) {
   TORCH_CHECK(tensor.defined() && tensor.device().is_cpu() && tensor.layout() == at::kStrided &&
@@ -74,14 +36,6 @@ void checkOperand(const char* role, std::int64_t number, const at::Tensor& tenso
               "ipex_studio::optimizer_step takes dense FP32 tensors on the CPU; ", role, " ", number, " is none.");
   TORCH_CHECK(tensor.sizes() == sizes, "ipex_studio::optimizer_step: ", role, " ", number, " has the sizes ",
               tensor.sizes(), ", its parameter has ", sizes, ".");
-}
-
-Optimizer optimizerNamed(const std::string& name) {
-  try {
-    return optimizerFromName(name);
-  } catch (const std::runtime_error& error) {
-    TORCH_CHECK(false, "ipex_studio::optimizer_step: ", error.what());
-  }
 }
 
 void checkCounts(Optimizer optimizer, std::size_t parameters, std::size_t gradients, std::size_t states,
@@ -93,14 +47,35 @@ void checkCounts(Optimizer optimizer, std::size_t parameters, std::size_t gradie
               " parameters.");
 }
 
-OptimizerTensor operandsOf(Optimizer optimizer, std::int64_t number, const at::Tensor& parameter,
-                           const at::Tensor& gradient, at::TensorList states, DenseTensors* dense) {
-  checkOperand("parameter", number, parameter, parameter.sizes());
-  checkOperand("gradient", number, gradient, parameter.sizes());
+// One parameter and what belongs to it. `companion`: null if parameters have none.
+struct StepOperands {
+  const at::Tensor &parameter, &gradient;
+  const at::Tensor* companion;
+  at::TensorList states;
+};
+
+void checkOperands(std::int64_t number, const StepOperands& operands) {
+  if (operands.companion) {
+    TORCH_CHECK(canStep(operands.parameter, operands.gradient, *operands.companion),
+                "ipex_studio::optimizer_step: ", "parameter ", number, " is ", operands.parameter.scalar_type(),
+                " with a companion that is ", operands.companion->scalar_type(),
+                "; give none to FP32, lower halves to BF16, FP32 to BF16 and FP16, ",
+                "of the sizes of the parameter, and a gradient of these types.");
+  } else {
+    checkOperand("parameter", number, operands.parameter, operands.parameter.sizes());
+    checkOperand("gradient", number, operands.gradient, operands.parameter.sizes());
+  }
+}
+
+OptimizerTensor operandsOf(Optimizer optimizer, std::int64_t number, const StepOperands& operands,
+                           DenseTensors* dense) {
+  checkOperands(number, operands);
+  const at::Tensor& parameter = operands.parameter;
+  const at::TensorList states = operands.states;
   OptimizerTensor tensor;
-  const at::Tensor own = dense->parameter(parameter);
-  tensor.parameter = own.data_ptr<float>();
-  tensor.gradient = dense->inOrderOf(own, gradient, false).data_ptr<float>();
+  const at::Tensor own = dense->first(parameter);
+  placeParameter(own, operands.companion ? *operands.companion : own, /*rounded=*/false, &tensor, dense);
+  placeGradient(own, operands.gradient, &tensor, dense);
   for (std::size_t j = 0; j < states.size(); ++j) {
     const bool one = isScalarState(optimizer, static_cast<int>(j));
     checkOperand("state", number, states[j], one ? states[j].sizes() : parameter.sizes());
@@ -108,20 +83,12 @@ OptimizerTensor operandsOf(Optimizer optimizer, std::int64_t number, const at::T
                 " is one number.");
     tensor.states[j] = (one ? states[j] : dense->inOrderOf(own, states[j], true)).data_ptr<float>();
   }
-  tensor.count = parameter.numel();
   return tensor;
 }
 
-// Readers of a parameter that keep something of it see by its version that it was written.
-void bumpVersions(at::TensorList tensors) {
-  for (const at::Tensor& tensor : tensors) {
-    if (!tensor.is_inference()) tensor.unsafeGetTensorImpl()->bump_version();
-  }
-}
-
-double optimizerStep(std::string name, std::vector<double> settings, at::TensorList parameters,
-                     at::TensorList gradients, at::TensorList states, std::int64_t step, double gradient_scale,
-                     double max_norm, bool skip_infinite, bool fast) {
+double stepWithCompanions(std::string name, std::vector<double> settings, at::TensorList parameters,
+                          at::TensorList gradients, at::TensorList states, at::TensorList companions, std::int64_t step,
+                          double gradient_scale, double max_norm, bool skip_infinite, bool fast) {
   const at::NoGradGuard no_grad;
   const Optimizer optimizer = optimizerNamed(name);
   TORCH_CHECK(static_cast<int>(settings.size()) == settingCount(optimizer), "ipex_studio::optimizer_step got ",
@@ -129,25 +96,29 @@ double optimizerStep(std::string name, std::vector<double> settings, at::TensorL
   TORCH_CHECK(step >= 1, "ipex_studio::optimizer_step: steps count from 1, not ", step, ".");
   const std::size_t each = static_cast<std::size_t>(stateCount(optimizer, settings.data()));
   checkCounts(optimizer, parameters.size(), gradients.size(), states.size(), each);
+  TORCH_CHECK(companions.empty() || companions.size() == parameters.size(), "ipex_studio::optimizer_step got ",
+              companions.size(), " companions; give one for each of ", parameters.size(), " parameters, or none.");
   DenseTensors dense;
   std::vector<OptimizerTensor> tensors;
   tensors.reserve(parameters.size());
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    tensors.push_back(operandsOf(optimizer, static_cast<std::int64_t>(i), parameters[i], gradients[i],
-                                 states.slice(i * each, each), &dense));
+    const StepOperands operands{parameters[i], gradients[i], companions.empty() ? nullptr : &companions[i],
+                                states.slice(i * each, each)};
+    tensors.push_back(operandsOf(optimizer, static_cast<std::int64_t>(i), operands, &dense));
     tensors.back().step = step;
   }
-  UpdateOptions options;
-  options.fast = fast;
-  options.formulas = kLerps ? Formulas::kTorch2 : Formulas::kTorch1;
-  options.gradient_scale = gradient_scale;
-  options.max_norm = max_norm;
-  options.skip_infinite = skip_infinite;
-  options.threads = at::get_num_threads();
-  const double norm = updateParameters(optimizer, {std::move(settings)}, tensors, options);
+  const double norm = updateParameters(optimizer, {std::move(settings)}, tensors,
+                                       updateOptions(fast, gradient_scale, max_norm, skip_infinite));
   dense.writeBack();
-  bumpVersions(parameters);
+  for (const at::Tensor& parameter : parameters) raiseVersion(parameter);
   return norm;
+}
+
+double optimizerStep(std::string name, std::vector<double> settings, at::TensorList parameters,
+                     at::TensorList gradients, at::TensorList states, std::int64_t step, double gradient_scale,
+                     double max_norm, bool skip_infinite, bool fast) {
+  return stepWithCompanions(std::move(name), std::move(settings), parameters, gradients, states, {}, step,
+                            gradient_scale, max_norm, skip_infinite, fast);
 }
 
 }  // namespace
@@ -158,6 +129,11 @@ TORCH_LIBRARY_FRAGMENT(ipex_studio, m) {
       "Tensor(b!)[] states, int step, float gradient_scale=1., float max_norm=0., bool skip_infinite=False, "
       "bool fast=False) -> float",
       optimizerStep);
+  m.def(
+      "optimizer_step.companions(str optimizer, float[] settings, Tensor(a!)[] parameters, Tensor[] gradients, "
+      "Tensor(b!)[] states, Tensor(c!)[] companions, int step, float gradient_scale=1., float max_norm=0., "
+      "bool skip_infinite=False, bool fast=False) -> float",
+      stepWithCompanions);
 }
 
 }  // namespace ipex_studio

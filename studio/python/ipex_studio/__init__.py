@@ -29,12 +29,13 @@ from ._compile import install as _install_backend  # noqa: E402
 from ._math_mode import FP32MathMode, get_fp32_math_mode, set_fp32_math_mode  # noqa: E402
 from ._xpu import install as _install_xpu  # noqa: E402
 from .errors import Error  # noqa: E402
+from . import optim  # noqa: E402
 from .frontend import disable_auto_channels_last, enable_auto_channels_last, optimize  # noqa: E402
 
 from .jobs import compare, export, load, profile, quantize, run, tune, verify  # noqa: E402
 
 __all__ = ["Error", "FP32MathMode", "compare", "disable_auto_channels_last", "enable_auto_channels_last",
-           "enable_onednn_fusion", "export", "get_fp32_math_mode", "load", "optimize", "profile", "quantize", "run",
+           "enable_onednn_fusion", "export", "get_fp32_math_mode", "load", "optim", "optimize", "profile", "quantize", "run",
            "set_fp32_math_mode", "tune", "verify"]
 _install()
 _install_backend()

@@ -1,4 +1,4 @@
-"""Models and optimizers in training: copies that belong together. Layers and steps stay torch's own."""
+"""Models and optimizers in training: copies that belong together."""
 import copy
 import weakref
 from typing import Dict, Optional, Tuple

@@ -15,6 +15,7 @@ from ._script import plan_script, sample_arguments
 from ._training import copy_model, copy_optimizer, follow_copies
 from ._versions import is_exported
 from .errors import Error
+from .optim import fused
 
 _channels_last = True
 
@@ -74,7 +75,8 @@ def optimize(model: Union[nn.Module, Optimizer], dtype: Optional[torch.dtype] = 
     dtype           torch.bfloat16 casts weights of convolutions, linear layers, embeddings and LSTMs, for calls within
                     torch.cpu.amp.autocast(); plans of TorchScript compute in BF16 where the CPU has it
     optimizer       of a model in training mode; returns (model, optimizer), or give an optimizer alone as `model`.
-                    Training has no layers and steps of ours yet: those of torch stay, on copies that belong together
+                    It gets fused steps (ipex_studio.optim), and is a copy if the model is one. Training has no layers
+                    of ours yet: those of torch stay
     level           "O1", or "O0": all switches below are off that are not given
     inplace         change the model instead of a copy
     conv_bn_folding, linear_bn_folding
@@ -83,6 +85,8 @@ def optimize(model: Union[nn.Module, Optimizer], dtype: Optional[torch.dtype] = 
                     replace dropout, which does nothing in eval mode
     sample_input    a tensor, a tuple of arguments, or a dict of them by name
     graph_mode      plans from the first call on, without a sample
+    fuse_update_step
+                    give the optimizer fused steps
     auto_kernel_selection
                     measure kernels on this machine before one is chosen, which takes some seconds
 
@@ -92,7 +96,7 @@ def optimize(model: Union[nn.Module, Optimizer], dtype: Optional[torch.dtype] = 
     optimizer with a model in eval mode, ipex_studio.Error where a module of TorchScript cannot run its sample_input.
     """
     if isinstance(model, Optimizer):
-        return _optimizer_alone(model)
+        return fused(follow_copies(model))
     if not isinstance(model, nn.Module):
         raise TypeError(f"optimize() takes a torch.nn.Module or a torch.optim.Optimizer, not a {type(model).__name__}.")
     given = {"conv_bn_folding": conv_bn_folding, "linear_bn_folding": linear_bn_folding,
@@ -102,7 +106,7 @@ def optimize(model: Union[nn.Module, Optimizer], dtype: Optional[torch.dtype] = 
     switches = _LEVELS[level]._replace(**{name: bool(value) for name, value in given.items() if value is not None})
     if isinstance(model, torch.jit.ScriptModule):
         result = model if level == "O0" else _optimize_script(model, dtype, sample_input, switches)
-        return result if optimizer is None else (result, optimizer)
+        return result if optimizer is None else (result, _with_steps(optimizer, level, fuse_update_step))
     new, pairs = (model, {}) if inplace else copy_model(model)
     if any(parameter.device.type != "cpu" for parameter in new.parameters()):
         logger.warning("%s is not on the CPU and stays as it is.", type(model).__name__)
@@ -110,7 +114,9 @@ def optimize(model: Union[nn.Module, Optimizer], dtype: Optional[torch.dtype] = 
         _prepare_training(new)
     else:
         _optimize_for_inference(new, dtype, sample_input, switches, given)
-    return new if optimizer is None else (new, copy_optimizer(optimizer, pairs) if pairs else optimizer)
+    if optimizer is None:
+        return new
+    return new, _with_steps(copy_optimizer(optimizer, pairs) if pairs else optimizer, level, fuse_update_step)
 
 
 def _check_arguments(model: nn.Module, dtype: Optional[torch.dtype], optimizer: Optional[Optimizer], level: str) -> None:
@@ -124,9 +130,9 @@ def _check_arguments(model: nn.Module, dtype: Optional[torch.dtype], optimizer: 
         raise RuntimeError("The model is mixed with different device type")
 
 
-def _optimizer_alone(optimizer: Optimizer) -> Optimizer:
-    logger.warning("%s keeps torch's own step: there are no fused ones yet.", type(optimizer).__name__)
-    return follow_copies(optimizer)
+def _with_steps(optimizer: Optimizer, level: str, fuse_update_step: Optional[bool]) -> Optimizer:
+    fuse = level == "O1" if fuse_update_step is None else fuse_update_step
+    return fused(optimizer) if fuse else optimizer
 
 
 def _prepare_training(model: nn.Module) -> None:

@@ -11,6 +11,8 @@
 #include <random>
 
 #include "core/base/error.h"
+#include "kernels/common/bf16.h"
+#include "kernels/common/f16.h"
 #include "kernels/optim/update_ref.h"
 
 namespace ipex_studio::kernel_test {
@@ -86,13 +88,15 @@ class Parameters {
   void setGradients(double scale = 1) {
     std::normal_distribution<float> normal;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      float* gradient = memory_[i].data() + (memory_[i].size() / kLines) + offset_;
+      float* gradient = gradientOf(i);
       for (std::int64_t k = 0; k < tensors[i].count; ++k) {
         gradient[k] = normal(random_) * static_cast<float>(scale);
         reference[i].gradient[static_cast<std::size_t>(k)] = double{gradient[k]};
       }
     }
   }
+
+  float* gradientOf(std::size_t tensor) { return memory_[tensor].data() + memory_[tensor].size() / kLines + offset_; }
 
   void setStep(std::int64_t step) {
     for (OptimizerTensor& tensor : tensors) tensor.step = step;
@@ -266,7 +270,7 @@ TEST_P(OptimizerRules, KeepEverythingWhenAGradientIsInfinite) {
   for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     Parameters parameters(GetParam(), 0);
     parameters.setGradients();
-    const_cast<float*>(parameters.tensors[6].gradient)[4711] = bad;
+    parameters.gradientOf(6)[4711] = bad;
     const std::vector<float> before = parameters.everything();
     UpdateOptions options;
     options.skip_infinite = true;
@@ -274,6 +278,81 @@ TEST_P(OptimizerRules, KeepEverythingWhenAGradientIsInfinite) {
         updateParameters(optimizerFromName(GetParam().name), {GetParam().settings}, parameters.tensors, options)));
     const std::vector<float> after = parameters.everything();
     EXPECT_EQ(std::memcmp(before.data(), after.data(), after.size() * sizeof(float)), 0);
+  }
+}
+
+// One parameter in a form, with a gradient in BF16 or FP16, after three steps: its numbers, and what lies in `half`.
+struct FormRun {
+  std::vector<float> numbers;
+  std::vector<std::uint16_t> halves;
+};
+
+std::uint32_t bitsOf(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+FormRun runForm(const OptimizerCase& test, ParameterForm form, DType gradient_dtype, const std::string& isa) {
+  const bool split = form == ParameterForm::kSplit || form == ParameterForm::kSplitRounded;
+  const std::uint32_t carry = form == ParameterForm::kSplitRounded ? 0x8000u : 0u;
+  constexpr std::size_t kCount = 1003;
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  FormRun run{std::vector<float>(kCount), std::vector<std::uint16_t>(kCount)};
+  std::vector<std::uint16_t> lower(kCount), gradient(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    run.numbers[i] = normal(random);
+    if (split) run.halves[i] = static_cast<std::uint16_t>((bitsOf(run.numbers[i]) + carry) >> 16u);
+    if (split) lower[i] = static_cast<std::uint16_t>(bitsOf(run.numbers[i]));
+  }
+  std::vector<std::vector<float>> states(kMaxStates, std::vector<float>(kCount));
+  states[2][0] = isScalarState(optimizerFromName(test.name), 2) ? 1.f : 0.f;
+  OptimizerTensor tensor;
+  if (!split) tensor.parameter = run.numbers.data();
+  tensor.half = run.halves.data();
+  tensor.lower = lower.data();
+  tensor.form = form;
+  tensor.gradient = gradient.data();
+  tensor.gradient_dtype = gradient_dtype;
+  for (std::size_t j = 0; j < kMaxStates; ++j) tensor.states[j] = states[j].data();
+  tensor.count = kCount;
+  UpdateOptions options;
+  options.isa = isa;
+  for (tensor.step = 1; tensor.step <= 3; ++tensor.step) {
+    for (std::uint16_t& value : gradient) {
+      const float exact = std::round(8 * normal(random)) / 8;  // held by both
+      value = gradient_dtype == DType::kBf16 ? floatToBf16(exact) : floatToF16(exact);
+    }
+    updateParameters(optimizerFromName(test.name), {test.settings}, {tensor}, options);
+  }
+  for (std::size_t i = 0; split && i < kCount; ++i) {
+    const std::uint32_t low = carry != 0 ? static_cast<std::uint32_t>(static_cast<std::int16_t>(lower[i])) : lower[i];
+    const std::uint32_t bits = (std::uint32_t{run.halves[i]} << 16u) + low;
+    std::memcpy(&run.numbers[i], &bits, sizeof(bits));
+  }
+  return run;
+}
+
+TEST_P(OptimizerRules, HaveTheSameBitsInEveryForm) {
+  for (const char* isa : {"", "avx2", "sse41"}) {
+    const FormRun single = runForm(GetParam(), ParameterForm::kSingle, DType::kBf16, isa);
+    for (const DType gradient : {DType::kBf16, DType::kF16}) {
+      for (const ParameterForm form :
+           {ParameterForm::kSplit, ParameterForm::kSplitRounded, ParameterForm::kBf16Copy, ParameterForm::kF16Copy}) {
+        const FormRun run = runForm(GetParam(), form, gradient, isa);
+        for (std::size_t i = 0; i < run.numbers.size(); ++i) {
+          const float number = single.numbers[i];
+          ASSERT_EQ(bitsOf(run.numbers[i]), bitsOf(number)) << isa << static_cast<int>(form) << ' ' << i;
+          const std::uint16_t half = form == ParameterForm::kBf16Copy  ? floatToBf16(number)
+                                     : form == ParameterForm::kF16Copy ? floatToF16(number)
+                                     : form == ParameterForm::kSplit
+                                         ? static_cast<std::uint16_t>(bitsOf(number) >> 16u)
+                                         : static_cast<std::uint16_t>((bitsOf(number) + 0x8000u) >> 16u);
+          ASSERT_EQ(run.halves[i], half) << isa << static_cast<int>(form) << ' ' << i;
+        }
+      }
+    }
   }
 }
 

@@ -41,7 +41,8 @@ TEST(Operators, SchemasStay) {
   std::set<std::string> schemas;
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
     if (name.name.rfind("ipex_studio::", 0) != 0) continue;
-    schemas.insert(toString(c10::Dispatcher::singleton().findSchemaOrThrow(name.name.c_str(), "").schema()));
+    schemas.insert(toString(
+        c10::Dispatcher::singleton().findSchemaOrThrow(name.name.c_str(), name.overload_name.c_str()).schema()));
   }
   EXPECT_EQ(
       schemas,
@@ -68,6 +69,9 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::optimizer_step(str optimizer, float[] settings, Tensor(a!)[] parameters, Tensor[] gradients, "
           "Tensor(b!)[] states, int step, float gradient_scale=1., float max_norm=0., bool skip_infinite=False, bool "
           "fast=False) -> float",
+          "ipex_studio::optimizer_step.companions(str optimizer, float[] settings, Tensor(a!)[] parameters, Tensor[] "
+          "gradients, Tensor(b!)[] states, Tensor(c!)[] companions, int step, float gradient_scale=1., float "
+          "max_norm=0., bool skip_infinite=False, bool fast=False) -> float",
           "ipex_studio::pointwise(Tensor x, Tensor[] post_args, str spec) -> Tensor",
           "ipex_studio::region(__torch__.torch.classes.ipex_studio.Region region, Tensor[] tensors, int[] sizes) -> "
           "Tensor[]",

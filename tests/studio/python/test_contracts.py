@@ -239,7 +239,7 @@ class Contracts(unittest.TestCase):
 
 
 class Training(unittest.TestCase):
-    """Layers and steps are torch's own; copies belong together."""
+    """Layers are torch's own, steps are fused; copies belong together."""
 
     def step(self, model, optimizer):
         torch.manual_seed(0)
@@ -272,8 +272,8 @@ class Training(unittest.TestCase):
         net = Net()
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
         new = ipex_studio.optimize(net)
-        with self.assertLogs("ipex_studio", "WARNING"):
-            new_optimizer = ipex_studio.optimize(optimizer)
+        new_optimizer = ipex_studio.optimize(optimizer)
+        self.assertTrue(new_optimizer.fused)
         before, untouched = new.head.weight.clone(), net.head.weight.clone()
         self.step(new, new_optimizer)
         self.assertFalse(torch.equal(new.head.weight, before))
