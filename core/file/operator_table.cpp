@@ -33,6 +33,7 @@ class OperatorTable {
   }
   bool isStock(const std::string& name) const { return stock_.count(name) != 0; }
   bool isExtension(const std::string& name) const { return extension_.count(name) != 0; }
+  const std::set<std::string>& own() const { return own_; }
   bool isClass(const std::string& name) const { return classes_.count(name) != 0; }
 
  private:
@@ -48,6 +49,8 @@ class OperatorTable {
         stock_.insert(name);
       } else if (head == "extension") {
         extension_.insert(name);
+      } else if (head == "own") {
+        own_.insert(name);
       } else if (startsWith(head, "class ")) {
         classes_.insert(head.substr(6) + "::" + name);
       } else {
@@ -69,7 +72,7 @@ class OperatorTable {
 
   std::deque<OperatorRisk> sections_;
   std::unordered_map<std::string, const OperatorRisk*> risks_;
-  std::set<std::string> stock_, extension_, classes_;
+  std::set<std::string> stock_, extension_, own_, classes_;
 };
 
 const OperatorTable& operatorTable() {
@@ -88,6 +91,7 @@ bool isWord(std::string_view text) {
 const OperatorRisk* operatorRisk(const std::string& name) { return operatorTable().find(name); }
 bool isStockNamespace(const std::string& name) { return operatorTable().isStock(name); }
 bool isExtensionNamespace(const std::string& name) { return operatorTable().isExtension(name); }
+const std::set<std::string>& ownOperators() { return operatorTable().own(); }
 bool isListedClass(const std::string& name) { return operatorTable().isClass(name); }
 
 std::vector<std::string> parseOperatorList(std::string_view text, const std::string& path) {

@@ -1,6 +1,7 @@
 // Table of what operators can reach, by name: the reviewed list core/file/operators.txt.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,9 @@ bool isStockNamespace(const std::string& name);
 
 // True for a namespace of Intel Extension for PyTorch. Thread-safe.
 bool isExtensionNamespace(const std::string& name);
+
+// Operators of other libraries that are computed here under our name ("torchvision::nms"). Thread-safe.
+const std::set<std::string>& ownOperators();
 
 // True if the list names the class of C++ ("quantized::LinearPackedParamsBase"). Thread-safe.
 bool isListedClass(const std::string& name);

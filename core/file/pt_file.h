@@ -14,12 +14,15 @@ namespace ipex_studio {
 
 // Packed layers and operators of Intel Extension for PyTorch that become operators of PyTorch.
 constexpr char kExtensionFinding[] = "intel-extension";
+// Operators of other libraries that are computed here without them.
+constexpr char kOwnOperatorFinding[] = "own-operators";
 
 // An ability or a content of the file that its user should know of.
 struct Finding {
   // "runs-on-load", "hidden-calls", "custom-class", "foreign-operators", "unknown-operators", "sparse-tensor",
   // "starts-threads", "newer-format", "lost-weights", "training-mode", "names-gpu", "outside-target",
-  // kExtensionFinding, or a kind of core/file/operators.txt: "writes-files", "reaches-memory", "reaches-storage" …
+  // kExtensionFinding, kOwnOperatorFinding, or a kind of core/file/operators.txt: "writes-files", "reaches-memory",
+  // "reaches-storage" …
   std::string kind;
   std::string member;      // "net/code/__torch__.py"; empty when it concerns the whole file
   std::string text;        // one sentence

@@ -200,9 +200,18 @@ class CodeReader {
   void judgeMember(const std::string& name, bool arguments_follow) {
     const OperatorRisk* risk = operatorRisk("aten::" + name);
     // An operator that takes no tensor is no method, and its name is common.
-    if (risk != nullptr && !risk->kind.empty() && name != "save") {
+    if (risk != nullptr && !risk->kind.empty() && name != "save" && (risk->dangerous || !isOwnMethod(name))) {
       findRisk("aten::" + name, *risk, arguments_follow, true);
     }
+  }
+
+  // True for a call (self).NAME of a method that a class of this file defines.
+  bool isOwnMethod(const std::string& name) const {
+    constexpr std::string_view kReceiver = "(self).";
+    const std::size_t begin = at_ - name.size();
+    const bool of_self =
+        begin >= kReceiver.size() && text_.substr(begin - kReceiver.size(), kReceiver.size()) == kReceiver;
+    return in_class_ && of_self && text_.find("\n  def " + name + "(self:") != std::string_view::npos;
   }
 
   void findRisk(const std::string& name, const OperatorRisk& risk, bool arguments_follow, bool method) {
@@ -261,6 +270,8 @@ class CodeReader {
                        "loaded.",
                        full),
            false);
+    } else if (ownOperators().count(full) != 0) {
+      find(kOwnOperatorFinding, fmt::format("Calls {}, which ipex-studio computes without {}.", full, space), false);
     } else if (!isStockNamespace(space) && space != "ipex_studio") {
       find("foreign-operators", fmt::format("Needs operators of '{}' ({}), which stock PyTorch lacks.", space, full),
            false);

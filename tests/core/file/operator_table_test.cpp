@@ -90,10 +90,21 @@ TEST(Operators, AreNamedByWhatTheyReach) {
   EXPECT_THAT(foundIn("_1 = ops.c10d.allreduce_([x])"), HasSubstr("DANGER network: "));
   EXPECT_THAT(foundIn("_1 = ops.image.write_file(\"f\", x)"),
               HasSubstr("DANGER writes-files: Calls image::write_file"));
+  EXPECT_EQ(foundIn("_1 = ops.torchvision.nms(x, x, 0.5)"),
+            "note own-operators: Calls torchvision::nms, which ipex-studio computes without torchvision.\n");
   EXPECT_EQ(
-      foundIn("_1 = ops.torchvision.nms(x, x, 0.5)"),
-      "note foreign-operators: Needs operators of 'torchvision' (torchvision::nms), which stock PyTorch lacks.\n");
+      foundIn("_1 = ops.torchvision._cuda_version()"),
+      "note foreign-operators: Needs operators of 'torchvision' (torchvision::_cuda_version), which stock PyTorch "
+      "lacks.\n");
   EXPECT_EQ(foundIn("_1 = ops.quantized.linear(x, x, 1., 0)"), "");
+}
+
+TEST(Operators, AreNoMethodsOfTheModel) {
+  const std::string call = "_1 = (self).resize(x, )",
+                    method = "\n  def resize(self: __torch__.Net,\n    x: Tensor) -> Tensor:\n    return x";
+  EXPECT_EQ(foundIn(call + method), "");
+  EXPECT_THAT(foundIn(call), HasSubstr("note reaches-storage: Calls aten::resize"));
+  EXPECT_THAT(foundIn("_1 = (x).resize([1], )" + method), HasSubstr("note reaches-storage: Calls aten::resize"));
 }
 
 TEST(Operators, DoNotHideBehindSpelling) {

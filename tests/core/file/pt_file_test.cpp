@@ -229,7 +229,7 @@ TEST(PtFile, NamesForeignOperatorsAndClasses) {
   EXPECT_EQ(report.findings[0].text, "Uses class evil::Engine of another library, which must be loaded with it.");
   EXPECT_TRUE(report.findings[0].dangerous);
   EXPECT_FALSE(report.findings[1].dangerous);
-  EXPECT_EQ(report.findings[2].text, "Needs operators of 'torchvision' (torchvision::nms), which stock PyTorch lacks.");
+  EXPECT_EQ(report.findings[2].text, "Calls torchvision::nms, which ipex-studio computes without torchvision.");
 }
 
 TEST(PtFile, RefusesForeignGlobals) {

@@ -47,6 +47,22 @@ TEST(Operators, SchemasStay) {
   EXPECT_EQ(
       schemas,
       (std::set<std::string>{
+          "ipex_studio::_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, "
+          "int pooled_height, int pooled_width, int sampling_ratio, int batch_size, int channels, int height, int "
+          "width) -> Tensor",
+          "ipex_studio::_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, "
+          "int pooled_height, int pooled_width, int batch_size, int channels, int height, int width) -> Tensor",
+          "ipex_studio::_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, float spatial_scale, int "
+          "pooled_height, int pooled_width, int batch_size, int channels, int height, int width) -> Tensor",
+          "ipex_studio::ps_roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int "
+          "pooled_width, int sampling_ratio) -> (Tensor, Tensor)",
+          "ipex_studio::ps_roi_pool(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int "
+          "pooled_width) -> (Tensor, Tensor)",
+          "ipex_studio::roi_pool(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width) "
+          "-> (Tensor, Tensor)",
+          "ipex_studio::_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, int pooled_height, int "
+          "pooled_width, int batch_size, int channels, int height, int width, int sampling_ratio, bool aligned) -> "
+          "Tensor",
           "ipex_studio::add_layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor residual, str spec) -> (Tensor, "
           "Tensor)",
           "ipex_studio::attention(Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor",
@@ -72,12 +88,88 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::optimizer_step.companions(str optimizer, float[] settings, Tensor(a!)[] parameters, Tensor[] "
           "gradients, Tensor(b!)[] states, Tensor(c!)[] companions, int step, float gradient_scale=1., float "
           "max_norm=0., bool skip_infinite=False, bool fast=False) -> float",
+          "ipex_studio::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
           "ipex_studio::pointwise(Tensor x, Tensor[] post_args, str spec) -> Tensor",
           "ipex_studio::region(__torch__.torch.classes.ipex_studio.Region region, Tensor[] tensors, int[] sizes) -> "
           "Tensor[]",
+          "ipex_studio::roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, "
+          "int "
+          "sampling_ratio, bool aligned) -> Tensor",
           "ipex_studio::softmax(Tensor x, Tensor? mask, str spec) -> Tensor",
           "ipex_studio::squeeze_excite(Tensor x, Tensor reduce, Tensor? b, Tensor expand, Tensor? c, Tensor[] "
           "post_args, str spec) -> Tensor"}));
+}
+
+// Regions inside of the image, across its border, and none; the result is linear in x.
+at::Tensor testRois(std::int64_t count) {
+  at::manual_seed(4);
+  const at::Tensor image = at::randint(0, 2, {count, 1}), corner = at::rand({count, 2}) * 30 - 4;
+  return at::cat({image, corner, corner + at::rand({count, 2}) * 20}, 1).to(at::kDouble);
+}
+
+// The operators on regions of interest, with what stands behind their operands.
+struct RoiCall {
+  const char* name;
+  torch::jit::Stack rest;
+  std::int64_t channels;
+};
+
+std::vector<RoiCall> roiCalls() {
+  return {{"ipex_studio::roi_align", {0.5, 3, 2, 2, true}, 5},
+          {"ipex_studio::roi_pool", {0.5, 3, 2}, 5},
+          {"ipex_studio::ps_roi_align", {0.5, 3, 2, 2}, 18},
+          {"ipex_studio::ps_roi_pool", {0.5, 3, 2}, 18}};
+}
+
+at::Tensor callOnRois(const RoiCall& of, const at::Tensor& x, const at::Tensor& rois) {
+  torch::jit::Stack stack{x, rois};
+  stack.insert(stack.end(), of.rest.begin(), of.rest.end());
+  return call(of.name, stack);
+}
+
+TEST(Operators, RegionsOfInterestHaveGradients) {
+  for (const RoiCall& of : roiCalls()) {
+    for (const std::int64_t count : {0, 1, 9}) {
+      const at::Tensor rois = testRois(count);
+      const at::Tensor x = at::randn({2, of.channels, 9, 11}, at::kDouble).requires_grad_();
+      const at::Tensor y = callOnRois(of, x, rois), g = at::randn(y.sizes(), at::kDouble);
+      y.backward(g);
+      const at::Tensor way = at::randn(x.sizes(), at::kDouble) * 1e-6, at_x = x.detach();
+      const double slope =
+          ((callOnRois(of, at_x + way, rois) - callOnRois(of, at_x - way, rois)) * g).sum().item<double>();
+      EXPECT_NEAR((x.grad() * way).sum().item<double>() * 2, slope, 1e-9 * std::max(1.0, std::abs(slope))) << of.name;
+    }
+  }
+}
+
+TEST(Operators, RegionsOfInterestKeepTheirDtype) {
+  for (const RoiCall& of : roiCalls()) {
+    const at::Tensor x = at::randn({2, of.channels, 9, 11}), rois = testRois(9).to(at::kFloat);
+    const at::Tensor y = callOnRois(of, x, rois), low = callOnRois(of, x.to(at::kBFloat16), rois);
+    EXPECT_EQ(low.scalar_type(), at::kBFloat16);
+    EXPECT_TRUE(at::allclose(low.to(at::kFloat), y, 0.03, 0.03)) << of.name;
+    EXPECT_EQ(callOnRois(of, x.to(at::kMeta), rois.to(at::kMeta)).sizes(), y.sizes());
+  }
+}
+
+TEST(Operators, RegionsOfImagesThatAreNotThereAreNamed) {
+  for (const RoiCall& of : roiCalls()) {
+    at::Tensor rois = testRois(3);
+    rois[1][0] = 2;
+    try {
+      callOnRois(of, at::randn({2, of.channels, 9, 11}, at::kDouble), rois);
+      FAIL() << of.name;
+    } catch (const c10::Error& problem) {
+      EXPECT_NE(std::string(problem.what()).find("region 1 is of image 2, and there are 2"), std::string::npos);
+    }
+  }
+}
+
+TEST(Operators, SuppressionTakesNoOtherSizes) {
+  const at::Tensor boxes = at::rand({4, 4});
+  EXPECT_EQ(call("ipex_studio::nms", {boxes, at::rand({4}), 2.0}).numel(), 4);
+  EXPECT_THROW(call("ipex_studio::nms", {boxes, at::rand({3}), 0.5}), c10::Error);
+  EXPECT_THROW(call("ipex_studio::nms", {at::rand({4, 5}), at::rand({4}), 0.5}), c10::Error);
 }
 
 TEST(Operators, OperandsTakeTheirRoles) {

@@ -1,0 +1,129 @@
+// ipex_studio::roi_align: torchvision::roi_align, regions of feature maps averaged to one size, with its gradient.
+#include <torch/library.h>
+
+#include "kernels/torch/ops/roi_operator.h"
+#include "kernels/vision/roi_grid.h"
+
+namespace ipex_studio {
+namespace {
+
+template <typename T>
+void checkSamples(const RoiAlignJob& job, const T* rois) {
+  for (std::int64_t r = 0; r < job.rois; ++r) {
+    const T* const roi = rois + 5 * r;
+    TORCH_CHECK(roiSamples(job, roi) <= kMaxRoiSamples, "roi_align: region ", r, " (", roi[1], ", ", roi[2], ", ",
+                roi[3], ", ", roi[4], ") is too large to be sampled pixel by pixel; give a sampling_ratio.");
+  }
+}
+
+template <typename T>
+at::Tensor aligned(const RoiAlignJob& job, const at::Tensor& x, const at::Tensor& rois) {
+  checkSamples(job, rois.data_ptr<T>());
+  at::Tensor y = at::empty({job.rois, job.channels, job.pooled_height, job.pooled_width}, x.options());
+  roiAlign(job, x.data_ptr<T>(), rois.data_ptr<T>(), y.data_ptr<T>());
+  return y;
+}
+
+template <typename T>
+at::Tensor alignedBackward(const RoiAlignJob& job, const at::Tensor& grad, const at::Tensor& rois) {
+  checkSamples(job, rois.data_ptr<T>());
+  at::Tensor x = at::empty({job.images, job.channels, job.height, job.width}, grad.options());
+  roiAlignBackward(job, grad.data_ptr<T>(), rois.data_ptr<T>(), x.data_ptr<T>());
+  return x;
+}
+
+using Forward = at::Tensor(const at::Tensor&, const at::Tensor&, double, std::int64_t, std::int64_t, std::int64_t,
+                           bool);
+using Backward = at::Tensor(const at::Tensor&, const at::Tensor&, double, std::int64_t, std::int64_t, std::int64_t,
+                            std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool);
+
+at::Tensor roiAlignOnCpu(const at::Tensor& input, const at::Tensor& rois, double scale, std::int64_t height,
+                         std::int64_t width, std::int64_t sampling, bool is_aligned) {
+  const at::ScalarType dtype = visionDtype("roi_align", input);
+  const at::Tensor x = input.to(dtype).contiguous(), dense_rois = rois.to(dtype).contiguous();
+  const RoiAlignJob job = roiJob("roi_align", x.sizes(), dense_rois, {scale, height, width, sampling, is_aligned});
+  const at::Tensor y = dtype == at::kDouble ? aligned<double>(job, x, dense_rois) : aligned<float>(job, x, dense_rois);
+  return y.to(input.scalar_type());
+}
+
+at::Tensor roiAlignBackwardOnCpu(const at::Tensor& grad, const at::Tensor& rois, double scale, std::int64_t height,
+                                 std::int64_t width, std::int64_t images, std::int64_t channels,
+                                 std::int64_t image_height, std::int64_t image_width, std::int64_t sampling,
+                                 bool is_aligned) {
+  const at::ScalarType dtype = visionDtype("_roi_align_backward", grad);
+  const at::Tensor y = grad.to(dtype).contiguous(), dense_rois = rois.to(dtype).contiguous();
+  const RoiAlignJob job = roiJob("_roi_align_backward", {images, channels, image_height, image_width}, dense_rois,
+                                 {scale, height, width, sampling, is_aligned});
+  TORCH_CHECK(y.sizes() == at::IntArrayRef({job.rois, channels, height, width}),
+              "_roi_align_backward: the gradient has sizes ", y.sizes(), ".");
+  const at::Tensor x =
+      dtype == at::kDouble ? alignedBackward<double>(job, y, dense_rois) : alignedBackward<float>(job, y, dense_rois);
+  return x.to(grad.scalar_type());
+}
+
+at::Tensor callRoiAlign(const at::Tensor& input, const at::Tensor& rois, double scale, std::int64_t height,
+                        std::int64_t width, std::int64_t sampling, bool is_aligned) {
+  static const auto op = operatorNamed<Forward>("ipex_studio::roi_align");
+  return op.call(input, rois, scale, height, width, sampling, is_aligned);
+}
+
+struct RoiAlignOperator {
+  static std::pair<at::Tensor, at::Tensor> forward(const at::Tensor& input, const at::Tensor& rois,
+                                                   const RoiArguments& of) {
+    return {callRoiAlign(input, rois, of.scale, of.height, of.width, of.sampling, of.aligned), {}};
+  }
+  static at::Tensor backward(const at::Tensor& grad, const at::Tensor& rois, const at::Tensor&, const RoiArguments& of,
+                             at::IntArrayRef sizes) {
+    static const auto op = operatorNamed<Backward>("ipex_studio::_roi_align_backward");
+    return op.call(grad, rois, of.scale, of.height, of.width, sizes[0], sizes[1], sizes[2], sizes[3], of.sampling,
+                   of.aligned);
+  }
+};
+
+at::Tensor roiAlignWithGradient(const at::Tensor& input, const at::Tensor& rois, double scale, std::int64_t height,
+                                std::int64_t width, std::int64_t sampling, bool is_aligned) {
+  return RoiFunction<RoiAlignOperator>::apply(input, rois, RoiArguments{scale, height, width, sampling, is_aligned})[0];
+}
+
+at::Tensor roiAlignUnderAutocast(const at::Tensor& input, const at::Tensor& rois, double scale, std::int64_t height,
+                                 std::int64_t width, std::int64_t sampling, bool is_aligned) {
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
+  return callRoiAlign(autocastToFp32(input), autocastToFp32(rois), scale, height, width, sampling, is_aligned)
+      .to(input.scalar_type());
+}
+
+// Sizes alone.
+at::Tensor roiAlignOnMeta(const at::Tensor& input, const at::Tensor& rois, double, std::int64_t height,
+                          std::int64_t width, std::int64_t, bool) {
+  return at::empty({rois.size(0), input.size(1), height, width}, input.options());
+}
+
+at::Tensor roiAlignBackwardOnMeta(const at::Tensor& grad, const at::Tensor&, double, std::int64_t, std::int64_t,
+                                  std::int64_t images, std::int64_t channels, std::int64_t height, std::int64_t width,
+                                  std::int64_t, bool) {
+  return at::empty({images, channels, height, width}, grad.options());
+}
+
+}  // namespace
+
+TORCH_LIBRARY_FRAGMENT(ipex_studio, m) {
+  m.def(
+      "roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, "
+      "int sampling_ratio, bool aligned) -> Tensor");
+  m.def(
+      "_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, "
+      "int batch_size, int channels, int height, int width, int sampling_ratio, bool aligned) -> Tensor");
+}
+
+TORCH_LIBRARY_IMPL(ipex_studio, CPU, m) {
+  m.impl("roi_align", roiAlignOnCpu);
+  m.impl("_roi_align_backward", roiAlignBackwardOnCpu);
+}
+TORCH_LIBRARY_IMPL(ipex_studio, Meta, m) {
+  m.impl("roi_align", roiAlignOnMeta);
+  m.impl("_roi_align_backward", roiAlignBackwardOnMeta);
+}
+TORCH_LIBRARY_IMPL(ipex_studio, Autograd, m) { m.impl("roi_align", roiAlignWithGradient); }
+TORCH_LIBRARY_IMPL(ipex_studio, AutocastCPU, m) { m.impl("roi_align", roiAlignUnderAutocast); }
+
+}  // namespace ipex_studio
