@@ -73,9 +73,9 @@ def save(module: torch.jit.ScriptModule, path: str) -> None:
             os.remove(partial)
 
 
-def export(network: Network, path: str, io_path: str = "", **build_arguments) -> None:
+def export(network: Network, path: str, io_path: str = "") -> None:
     torch.manual_seed(SEED)
-    model = network.build(**build_arguments).eval()
+    model = network.build().eval()
     with torch.no_grad():
         recorded = record(network, model) if io_path else {}
         if network.reset:
@@ -136,10 +136,9 @@ def main() -> int:
     if arguments.rows is not None and arguments.name != "dlrm":
         parser.error("--rows is for dlrm only.")
     network = NETWORKS[arguments.name]
-    build_arguments = {}
     if arguments.rows is not None:
-        build_arguments["rows"] = arguments.rows
-    export(network, arguments.out, arguments.io, **build_arguments)
+        network = network.with_rows(arguments.rows)
+    export(network, arguments.out, arguments.io)
     print(f"{arguments.out}: {network.summary}; inputs: {' '.join(network.flags())}")
     return 0
 

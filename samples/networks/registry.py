@@ -1,6 +1,7 @@
 """Sample networks and their inputs, and the table of all networks."""
 
 import dataclasses
+import functools
 from typing import Callable, Dict, List, Optional, Tuple, Union
 
 import torch
@@ -88,6 +89,12 @@ class Network:
 
     def sample(self, batch: Optional[int] = None) -> List[Union[torch.Tensor, int, float, bool]]:
         return [argument.at(batch).sample() for argument in self.inputs]
+
+    def with_rows(self, rows: int) -> "Network":
+        """The same network with tables of so many rows, and ids below that."""
+        inputs = tuple(dataclasses.replace(argument, high=rows) if getattr(argument, "kind", "") == "ids" else argument
+                       for argument in self.inputs)
+        return dataclasses.replace(self, build=functools.partial(self.build, rows=rows), inputs=inputs)
 
     def flags(self, batch: Optional[int] = None) -> List[str]:
         """Command-line flags that describe the inputs to ipex-studio."""

@@ -76,6 +76,11 @@ class ExporterTest(unittest.TestCase):
         self.assertEqual(first.keys(), second.keys())
         self.assertTrue(all(torch.equal(first[name], second[name]) for name in first))
 
+    def test_ids_are_of_the_rows_that_tables_have(self):
+        result = run_exporter("dlrm", "--rows", "40", "-o", self.path("dlrm.pt"), "--io", self.path("dlrm.io.pt"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("int64[0,39]", result.stdout)
+
     def test_bad_arguments_are_refused(self):
         for arguments, code, message in (
                 (["no_such_network", "-o", self.path("x.pt")], 2, "invalid choice"),
