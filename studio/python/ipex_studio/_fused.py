@@ -92,8 +92,8 @@ class FusedSteps:
     rounded = False  # of split parameters the model sees the nearest BF16, not the one that cutting off gives
     gradient_norm = 0.0
     _flat = None
-    _hooks = ()  # of parameters, in which backward begins
-    _sent = None  # the settings that backward has
+    _in_backward = False
+    _begins = None  # the parameter whose gradient comes first, and the handle of its hook
 
     @torch.no_grad()
     def step(self, closure=None, *, gradient_scale: float = 1.0, max_norm: float = 0.0, skip_infinite: bool = False):
@@ -111,7 +111,7 @@ class FusedSteps:
             with torch.enable_grad():
                 loss = closure()
         plain = gradient_scale == 1 and max_norm == 0 and not skip_infinite
-        if self._hooks and not plain:
+        if self._in_backward and not plain:
             raise RuntimeError("Steps within backward take no gradient_scale, max_norm and skip_infinite, since "
                                "gradients are gone by then. Call step_in_backward(False) first.")
         if any(group.get("capturable") or group.get("differentiable") for group in self.param_groups):
@@ -122,7 +122,7 @@ class FusedSteps:
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         """As torch's, but states of BF16 and FP16 parameters keep their own precision."""
-        self._flat = self._sent = None
+        self._flat = None
         super().load_state_dict(state_dict)
         saved = [number for group in state_dict["param_groups"] for number in group["params"]]
         for number, parameter in zip(saved, self._parameters()):
@@ -141,13 +141,21 @@ class FusedSteps:
         it: schedulers want it, and it steps what backward cannot, such as parameters in their first step. States that
         are replaced by hand count from the next step() on.
         """
-        for hook in self._hooks:
-            hook.remove()
-        self._hooks, self._flat, self._sent = (), None, None
-        if on:
+        self._in_backward, self._flat = on, None  # with its lists go the hooks
+        self._watch(None)
+
+    def _watch(self, parameter: Optional[Tensor]) -> None:
+        """Lets the gradient of this parameter, the first one of backward, bring the settings, which may have changed
+        since the last step. One hook does: a hook of Python's at each gradient takes longer than steps of parameters.
+        """
+        if self._begins is not None:
+            if self._begins[0] is parameter:
+                return
+            self._begins[1].remove()
+            self._begins = None
+        if parameter is not None:
             own = weakref.ref(self)
-            self._hooks = tuple(parameter.register_hook(lambda _, own=own: _send_settings(own()))
-                                for parameter in self._parameters() if parameter.requires_grad)
+            self._begins = (parameter, parameter.register_hook(lambda _: _send_settings(own())))
 
     def _parameters(self) -> List[Tensor]:
         return [parameter for group in self.param_groups for parameter in group["params"]]
@@ -168,9 +176,15 @@ class FusedSteps:
         if skip_infinite and not math.isfinite(norm) and not self.RULE.counts_steps:
             self._forget([self._flat.parameters[number] for number in begun])
         self.gradient_norm = norm
-        if self._hooks and (self._sent is None or self._sent[0] is not self._flat.fused):
-            self._flat.fused.step_in_backward(settings)
-            self._sent = (self._flat.fused, settings)
+        if self._in_backward:
+            self._prepare_backward()
+
+    def _prepare_backward(self) -> None:
+        first = self._flat.fused.after_backward()[1]
+        if first >= 0:
+            self._watch(self._flat.parameters[first])
+        else:
+            self._flat.fused.place_hooks()
 
     def _settings(self) -> List[float]:
         return [float(value) for group in self.param_groups for value in self.RULE.settings(group)]
@@ -221,14 +235,8 @@ class FusedSteps:
 
 
 def _send_settings(optimizer: Optional[FusedSteps]) -> None:
-    """Runs before the first gradients of a backward are accumulated: schedulers may have changed settings."""
-    if optimizer is None or optimizer._sent is None:
-        return
-    settings = optimizer._settings()
-    fused, known = optimizer._sent
-    if settings != known:
-        fused.step_in_backward(settings)
-        optimizer._sent = (fused, settings)
+    if optimizer is not None and optimizer._flat is not None:
+        optimizer._flat.fused.step_in_backward(optimizer._settings())
 
 
 def _begun_state(value: Any, parameter: Tensor, rule: Rule, group: Group, key: str) -> Tensor:
