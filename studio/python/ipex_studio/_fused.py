@@ -110,6 +110,11 @@ class FusedSteps:
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        found, scale = getattr(self, "found_inf", None), getattr(self, "grad_scale", None)
+        if found is not None and float(found):  # torch's GradScaler leaves both to optimizers with fused=True
+            return loss
+        if scale is not None:
+            gradient_scale /= float(scale)
         plain = gradient_scale == 1 and max_norm == 0 and not skip_infinite
         if self._in_backward and not plain:
             raise RuntimeError("Steps within backward take no gradient_scale, max_norm and skip_infinite, since "

@@ -239,6 +239,19 @@ class Steps(unittest.TestCase):
             self.assertTrue(all(torch.equal(parameter.grad, old) for parameter, old in zip(made, kept)))
         self.assertLess(_error(made, theirs), 1e-6)
 
+    def test_a_scaler_leaves_scaling_to_fused_steps(self):
+        ours, stock = optim.AdamW(parameters()), torch.optim.AdamW(parameters())
+        expected = steps(stock, 0, 2)
+        for step in range(2):
+            give_gradients(_all(ours), step)
+            for parameter in _all(ours):
+                parameter.grad *= 1024
+            ours.grad_scale = torch.tensor(1024.)
+            for found in (1., 0.):
+                ours.found_inf = torch.tensor(found)
+                ours.step()
+        self.assertSame(_all(ours), expected)
+
     def test_infinite_gradients_skip_a_step(self):
         for kind, options in ((optim.AdamW, {}), (optim.SGD, dict(lr=0.1, momentum=0.9, dampening=0.5))):
             ours, stock = kind(parameters(), **options), kind.__mro__[2](parameters(), **options)
