@@ -52,13 +52,13 @@ class _Flat:
         steps: List[Tensor] = []
         for number, (parameter, group) in enumerate(zip(self.parameters, self.groups_of)):
             own = optimizer.state.get(parameter, {})
-            if own and rule.counts_steps and not isinstance(own.get("step"), Tensor):
-                own["step"] = torch.tensor(float(own.get("step", 0)))  # older versions of torch count in integers
+            if own and rule.counts_steps and not _is_number(own.get("step")):
+                own["step"] = _number(own.get("step", 0))  # older versions of torch count in integers
             states += [self._watched(own, key) for key in rule.states(group)]
             half = parameter.dtype in _HALVES
             companions.append(self._watched(own, companion_key(parameter, optimizer.split)) if half else _NONE)
-            step = self._watched(own, "step") if rule.counts_steps else torch.tensor(0. if number in begun else 1.)
-            steps.append(torch.zeros(()) if step is _NONE else step)
+            step = self._watched(own, "step") if rule.counts_steps else _number(0 if number in begun else 1)
+            steps.append(_number(0) if step is _NONE else step)
         self._state_dicts = list(optimizer.state.values())
         self.fused.set(self.parameters, states, companions, steps, [len(group) for group in self.groups])
 
@@ -76,6 +76,14 @@ class _Flat:
                 and self.states == [optimizer.RULE.states(group) for group in groups]
                 and _same(list(optimizer.state.values()), self._state_dicts)
                 and all(map(operator.is_, map(dict.get, self._dicts, self._keys), self._values)))
+
+
+def _number(value: Any) -> Tensor:
+    return torch.tensor(float(value), dtype=torch.float32)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.dtype == torch.float32 and value.numel() == 1
 
 
 def _same(one: list, other: list) -> bool:
@@ -173,7 +181,11 @@ class FusedSteps:
         begun = lacking + [number for number in unsuited if self._lacks_companion(self._flat.parameters[number])]
         if begun:
             self._begin(begun)
-            norm, _, unsuited = self._flat.fused.step(settings, gradient_scale, max_norm, skip_infinite, False)
+            norm, lacking, unsuited = self._flat.fused.step(settings, gradient_scale, max_norm, skip_infinite, False)
+            if lacking:
+                sizes = tuple(self._flat.parameters[lacking[0]].shape)
+                raise RuntimeError(f"{type(self).__name__} has states of other sizes for a parameter of the sizes "
+                                   f"{sizes}; load those of this model.")
         if unsuited:
             self._stock_step([self._flat.parameters[number] for number in unsuited], plain,
                              "gradients are sparse, or dtypes others than FP32, BF16 and FP16")
@@ -207,8 +219,8 @@ class FusedSteps:
             state = self.state[parameter]
             if all(state.get(key) is None for key in rule.states(group)):
                 begun.append(number)
-            if rule.counts_steps and not isinstance(state.get("step"), Tensor):
-                state["step"] = torch.tensor(float(state.get("step", 0)))
+            if rule.counts_steps and not _is_number(state.get("step")):
+                state["step"] = _number(state.get("step", 0))
             for key in rule.states(group):
                 state[key] = _begun_state(state.get(key), parameter, rule, group, key)
             if self._lacks_companion(parameter):
@@ -249,5 +261,5 @@ def _begun_state(value: Any, parameter: Tensor, rule: Rule, group: Group, key: s
         return value.float()
     first = rule.first[key](group) if key in rule.first else 0.0
     if key in rule.numbers:
-        return torch.tensor(first)
+        return _number(first)
     return torch.full_like(parameter, first, dtype=torch.float32, memory_format=torch.preserve_format)

@@ -157,6 +157,26 @@ class Steps(unittest.TestCase):
             optimizer.state.pop(made[3])
         self.assertSame(steps(ours, 2, 4), steps(stock, 2, 4))
 
+    def test_double_precision_may_be_the_default(self):
+        made = parameters(sizes=[(5,)])
+        torch.set_default_dtype(torch.float64)
+        try:
+            for kind in (optim.NAdam, optim.SGD, optim.RMSprop):
+                optimizer = kind(made, lr=0.1)
+                for _ in range(2):
+                    made[0].grad = torch.ones(5, dtype=torch.float32)
+                    optimizer.step()
+                self.assertEqual(optimizer.state_dict()["state"].get(0, {}).get("step", torch.tensor(2)).item(), 2)
+        finally:
+            torch.set_default_dtype(torch.float32)
+
+    def test_states_of_other_sizes_are_refused(self):
+        ours = optim.AdamW(parameters(sizes=[(5,)]))
+        made = steps(ours, 0, 1)
+        ours.state[made[0]]["exp_avg"] = torch.zeros(4)
+        with self.assertRaisesRegex(RuntimeError, r"states of other sizes for a parameter of the sizes \(5,\)"):
+            ours.step()
+
     def test_schedulers(self):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
