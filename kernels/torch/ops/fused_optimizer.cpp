@@ -5,8 +5,9 @@
 //   set(Tensor[] parameters, Tensor[] states, Tensor[] companions, Tensor[] steps, int[] group_sizes)
 //   step(float[] settings, float gradient_scale, float max_norm, bool skip_infinite, bool partly)
 //       -> (float, int[], int[])
+//   place_hooks()
 //   step_in_backward(float[] settings)
-//   steps_in_backward() -> int
+//   after_backward() -> (int, int)
 //
 // parameters    of all groups, one group after the other; group_sizes says how many each has
 // states        as many for each parameter as the settings of its group ask for, in the order of
@@ -21,10 +22,11 @@
 // the numbers of parameters that have a gradient and no states yet, and of those it cannot step: other types, sparse
 // gradients. If there are such, nothing has changed, but with `partly` those it cannot step are left out.
 //
-// step_in_backward() lets backward step each parameter as soon as its gradient is complete, while that is in the cache,
-// and free the gradient: by hooks behind the nodes that accumulate gradients. Parameters that cannot be stepped keep
-// theirs for step(). A further call gives the hooks new settings. steps_in_backward() tells how many parameters the
-// hooks have stepped since it was last called.
+// place_hooks() puts hooks behind the nodes that accumulate gradients, and step_in_backward() lets them step: each
+// parameter as soon as its gradient is complete, while that is in the cache. They free the gradient. Parameters that
+// cannot be stepped keep theirs for step(). step() also ends what step_in_backward() allows, since settings may change
+// before the next backward; hooks that run before it is called again leave their parameters to step(). after_backward()
+// tells how many parameters the hooks have stepped since it was last called, and whose gradient came first; -1: none.
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
@@ -73,6 +75,7 @@ class FusedOptimizer : public torch::CustomClassHolder {
     const std::lock_guard<std::mutex> lock(mutex_);
     const at::NoGradGuard no_grad;
     const std::vector<std::vector<double>> groups = groupsOf(settings);
+    hooks_step_ = false;
     Step now;
     gather(groups, &now);
     if (!now.lacking.empty() || (!now.unsuited.empty() && !partly)) return {0, now.lacking, now.unsuited};
@@ -83,13 +86,8 @@ class FusedOptimizer : public torch::CustomClassHolder {
     return {norm, {}, now.unsuited};
   }
 
-  void stepInBackward(const std::vector<double>& settings) {
+  void placeHooks() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    hook_settings_ = groupsOf(settings);
-    hook_states_.resize(parameters_.size());
-    forEachParameter(hook_settings_, [&](std::size_t number, std::size_t group, at::TensorList states) {
-      hook_states_[number] = {static_cast<std::int32_t>(group), states.vec()};
-    });
     if (!accumulators_.empty()) return;
     for (std::size_t number = 0; number < parameters_.size(); ++number) {
       if (!parameters_[number].requires_grad() || !parameters_[number].is_leaf()) continue;
@@ -99,14 +97,28 @@ class FusedOptimizer : public torch::CustomClassHolder {
     }
   }
 
-  std::int64_t stepsInBackward() {
+  void stepInBackward(const std::vector<double>& settings) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return std::exchange(hook_steps_, 0);
+    hooks_step_ = true;
+    std::vector<std::vector<double>> groups = groupsOf(settings);
+    if (groups == hook_settings_) return;
+    hook_settings_ = std::move(groups);
+    hook_states_.resize(parameters_.size());
+    forEachParameter(hook_settings_, [&](std::size_t number, std::size_t group, at::TensorList states) {
+      hook_states_[number] = {static_cast<std::int32_t>(group), states.vec()};
+    });
+  }
+
+  std::tuple<std::int64_t, std::int64_t> afterBackward() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return {std::exchange(hook_steps_, 0), std::exchange(first_gradient_, -1)};
   }
 
   // What StepHook does.
   void stepOne(std::size_t number) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (first_gradient_ < 0) first_gradient_ = static_cast<std::int64_t>(number);
+    if (!hooks_step_) return;
     const at::NoGradGuard no_grad;
     Step now;
     gatherOne(hook_states_[number].group, number, hook_states_[number].states, &now);
@@ -211,7 +223,8 @@ class FusedOptimizer : public torch::CustomClassHolder {
   std::vector<std::vector<double>> hook_settings_;
   std::vector<HookStates> hook_states_;
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;
-  std::int64_t hook_steps_ = 0;
+  std::int64_t hook_steps_ = 0, first_gradient_ = -1;
+  bool hooks_step_ = false;
 };
 
 class StepHook final : public torch::autograd::FunctionPostHook {
@@ -241,8 +254,9 @@ TORCH_LIBRARY_FRAGMENT(ipex_studio, m) {
       .def(torch::init<const std::string&, bool, bool>())
       .def("set", &FusedOptimizer::set)
       .def("step", &FusedOptimizer::step)
+      .def("place_hooks", &FusedOptimizer::placeHooks)
       .def("step_in_backward", &FusedOptimizer::stepInBackward)
-      .def("steps_in_backward", &FusedOptimizer::stepsInBackward);
+      .def("after_backward", &FusedOptimizer::afterBackward);
 }
 
 }  // namespace ipex_studio

@@ -52,13 +52,13 @@ class _Flat:
         steps: List[Tensor] = []
         for number, (parameter, group) in enumerate(zip(self.parameters, self.groups_of)):
             own = optimizer.state.get(parameter, {})
-            if own and rule.counts_steps and not isinstance(own.get("step"), Tensor):
-                own["step"] = torch.tensor(float(own.get("step", 0)))  # older versions of torch count in integers
+            if own and rule.counts_steps and not _is_number(own.get("step")):
+                own["step"] = _number(own.get("step", 0))  # older versions of torch count in integers
             states += [self._watched(own, key) for key in rule.states(group)]
             half = parameter.dtype in _HALVES
             companions.append(self._watched(own, companion_key(parameter, optimizer.split)) if half else _NONE)
-            step = self._watched(own, "step") if rule.counts_steps else torch.tensor(0. if number in begun else 1.)
-            steps.append(torch.zeros(()) if step is _NONE else step)
+            step = self._watched(own, "step") if rule.counts_steps else _number(0 if number in begun else 1)
+            steps.append(_number(0) if step is _NONE else step)
         self._state_dicts = list(optimizer.state.values())
         self.fused.set(self.parameters, states, companions, steps, [len(group) for group in self.groups])
 
@@ -78,6 +78,14 @@ class _Flat:
                 and all(map(operator.is_, map(dict.get, self._dicts, self._keys), self._values)))
 
 
+def _number(value: Any) -> Tensor:
+    return torch.tensor(float(value), dtype=torch.float32)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.dtype == torch.float32 and value.numel() == 1
+
+
 def _same(one: list, other: list) -> bool:
     return len(one) == len(other) and all(map(operator.is_, one, other))
 
@@ -92,8 +100,8 @@ class FusedSteps:
     rounded = False  # of split parameters the model sees the nearest BF16, not the one that cutting off gives
     gradient_norm = 0.0
     _flat = None
-    _hooks = ()  # of parameters, in which backward begins
-    _sent = None  # the settings that backward has
+    _in_backward = False
+    _begins = None  # the parameter whose gradient comes first, and the handle of its hook
 
     @torch.no_grad()
     def step(self, closure=None, *, gradient_scale: float = 1.0, max_norm: float = 0.0, skip_infinite: bool = False):
@@ -110,8 +118,13 @@ class FusedSteps:
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        found, scale = getattr(self, "found_inf", None), getattr(self, "grad_scale", None)
+        if found is not None and float(found):  # torch's GradScaler leaves both to optimizers with fused=True
+            return loss
+        if scale is not None:
+            gradient_scale /= float(scale)
         plain = gradient_scale == 1 and max_norm == 0 and not skip_infinite
-        if self._hooks and not plain:
+        if self._in_backward and not plain:
             raise RuntimeError("Steps within backward take no gradient_scale, max_norm and skip_infinite, since "
                                "gradients are gone by then. Call step_in_backward(False) first.")
         if any(group.get("capturable") or group.get("differentiable") for group in self.param_groups):
@@ -122,7 +135,7 @@ class FusedSteps:
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         """As torch's, but states of BF16 and FP16 parameters keep their own precision."""
-        self._flat = self._sent = None
+        self._flat = None
         super().load_state_dict(state_dict)
         saved = [number for group in state_dict["param_groups"] for number in group["params"]]
         for number, parameter in zip(saved, self._parameters()):
@@ -141,13 +154,21 @@ class FusedSteps:
         it: schedulers want it, and it steps what backward cannot, such as parameters in their first step. States that
         are replaced by hand count from the next step() on.
         """
-        for hook in self._hooks:
-            hook.remove()
-        self._hooks, self._flat, self._sent = (), None, None
-        if on:
+        self._in_backward, self._flat = on, None  # with its lists go the hooks
+        self._watch(None)
+
+    def _watch(self, parameter: Optional[Tensor]) -> None:
+        """Lets the gradient of this parameter, the first one of backward, bring the settings, which may have changed
+        since the last step. One hook does: a hook of Python's at each gradient takes longer than steps of parameters.
+        """
+        if self._begins is not None:
+            if self._begins[0] is parameter:
+                return
+            self._begins[1].remove()
+            self._begins = None
+        if parameter is not None:
             own = weakref.ref(self)
-            self._hooks = tuple(parameter.register_hook(lambda _, own=own: _send_settings(own()))
-                                for parameter in self._parameters() if parameter.requires_grad)
+            self._begins = (parameter, parameter.register_hook(lambda _: _send_settings(own())))
 
     def _parameters(self) -> List[Tensor]:
         return [parameter for group in self.param_groups for parameter in group["params"]]
@@ -160,7 +181,11 @@ class FusedSteps:
         begun = lacking + [number for number in unsuited if self._lacks_companion(self._flat.parameters[number])]
         if begun:
             self._begin(begun)
-            norm, _, unsuited = self._flat.fused.step(settings, gradient_scale, max_norm, skip_infinite, False)
+            norm, lacking, unsuited = self._flat.fused.step(settings, gradient_scale, max_norm, skip_infinite, False)
+            if lacking:
+                sizes = tuple(self._flat.parameters[lacking[0]].shape)
+                raise RuntimeError(f"{type(self).__name__} has states of other sizes for a parameter of the sizes "
+                                   f"{sizes}; load those of this model.")
         if unsuited:
             self._stock_step([self._flat.parameters[number] for number in unsuited], plain,
                              "gradients are sparse, or dtypes others than FP32, BF16 and FP16")
@@ -168,9 +193,15 @@ class FusedSteps:
         if skip_infinite and not math.isfinite(norm) and not self.RULE.counts_steps:
             self._forget([self._flat.parameters[number] for number in begun])
         self.gradient_norm = norm
-        if self._hooks and (self._sent is None or self._sent[0] is not self._flat.fused):
-            self._flat.fused.step_in_backward(settings)
-            self._sent = (self._flat.fused, settings)
+        if self._in_backward:
+            self._prepare_backward()
+
+    def _prepare_backward(self) -> None:
+        first = self._flat.fused.after_backward()[1]
+        if first >= 0:
+            self._watch(self._flat.parameters[first])
+        else:
+            self._flat.fused.place_hooks()
 
     def _settings(self) -> List[float]:
         return [float(value) for group in self.param_groups for value in self.RULE.settings(group)]
@@ -188,8 +219,8 @@ class FusedSteps:
             state = self.state[parameter]
             if all(state.get(key) is None for key in rule.states(group)):
                 begun.append(number)
-            if rule.counts_steps and not isinstance(state.get("step"), Tensor):
-                state["step"] = torch.tensor(float(state.get("step", 0)))
+            if rule.counts_steps and not _is_number(state.get("step")):
+                state["step"] = _number(state.get("step", 0))
             for key in rule.states(group):
                 state[key] = _begun_state(state.get(key), parameter, rule, group, key)
             if self._lacks_companion(parameter):
@@ -221,14 +252,8 @@ class FusedSteps:
 
 
 def _send_settings(optimizer: Optional[FusedSteps]) -> None:
-    """Runs before the first gradients of a backward are accumulated: schedulers may have changed settings."""
-    if optimizer is None or optimizer._sent is None:
-        return
-    settings = optimizer._settings()
-    fused, known = optimizer._sent
-    if settings != known:
-        fused.step_in_backward(settings)
-        optimizer._sent = (fused, settings)
+    if optimizer is not None and optimizer._flat is not None:
+        optimizer._flat.fused.step_in_backward(optimizer._settings())
 
 
 def _begun_state(value: Any, parameter: Tensor, rule: Rule, group: Group, key: str) -> Tensor:
@@ -236,5 +261,5 @@ def _begun_state(value: Any, parameter: Tensor, rule: Rule, group: Group, key: s
         return value.float()
     first = rule.first[key](group) if key in rule.first else 0.0
     if key in rule.numbers:
-        return torch.tensor(first)
+        return _number(first)
     return torch.full_like(parameter, first, dtype=torch.float32, memory_format=torch.preserve_format)

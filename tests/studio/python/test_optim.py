@@ -157,6 +157,26 @@ class Steps(unittest.TestCase):
             optimizer.state.pop(made[3])
         self.assertSame(steps(ours, 2, 4), steps(stock, 2, 4))
 
+    def test_double_precision_may_be_the_default(self):
+        made = parameters(sizes=[(5,)])
+        torch.set_default_dtype(torch.float64)
+        try:
+            for kind in (optim.NAdam, optim.SGD, optim.RMSprop):
+                optimizer = kind(made, lr=0.1)
+                for _ in range(2):
+                    made[0].grad = torch.ones(5, dtype=torch.float32)
+                    optimizer.step()
+                self.assertEqual(optimizer.state_dict()["state"].get(0, {}).get("step", torch.tensor(2)).item(), 2)
+        finally:
+            torch.set_default_dtype(torch.float32)
+
+    def test_states_of_other_sizes_are_refused(self):
+        ours = optim.AdamW(parameters(sizes=[(5,)]))
+        made = steps(ours, 0, 1)
+        ours.state[made[0]]["exp_avg"] = torch.zeros(4)
+        with self.assertRaisesRegex(RuntimeError, r"states of other sizes for a parameter of the sizes \(5,\)"):
+            ours.step()
+
     def test_schedulers(self):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -239,6 +259,19 @@ class Steps(unittest.TestCase):
             self.assertTrue(all(torch.equal(parameter.grad, old) for parameter, old in zip(made, kept)))
         self.assertLess(_error(made, theirs), 1e-6)
 
+    def test_a_scaler_leaves_scaling_to_fused_steps(self):
+        ours, stock = optim.AdamW(parameters()), torch.optim.AdamW(parameters())
+        expected = steps(stock, 0, 2)
+        for step in range(2):
+            give_gradients(_all(ours), step)
+            for parameter in _all(ours):
+                parameter.grad *= 1024
+            ours.grad_scale = torch.tensor(1024.)
+            for found in (1., 0.):
+                ours.found_inf = torch.tensor(found)
+                ours.step()
+        self.assertSame(_all(ours), expected)
+
     def test_infinite_gradients_skip_a_step(self):
         for kind, options in ((optim.AdamW, {}), (optim.SGD, dict(lr=0.1, momentum=0.9, dampening=0.5))):
             ours, stock = kind(parameters(), **options), kind.__mro__[2](parameters(), **options)
@@ -269,7 +302,7 @@ class Steps(unittest.TestCase):
 class InBackward(unittest.TestCase):
     """Steps while backward runs."""
 
-    def trained(self, kind, in_backward, schedule=False, steps=4, **options):
+    def trained(self, kind, in_backward, schedule=False, steps=5, **options):
         torch.manual_seed(0)
         net = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 5), nn.Linear(5, 5))
         net[3].weight = net[2].weight  # its gradient is a sum
@@ -294,8 +327,8 @@ class InBackward(unittest.TestCase):
                 expected, kept, _ = self.trained(kind, False, schedule, **options)
                 made, freed, optimizer = self.trained(kind, True, schedule, **options)
                 self.assertTrue(all(map(torch.equal, made, expected)))
-                self.assertEqual((freed, kept), ([False, True, True, True], [False] * 4))  # the first step makes states
-                self.assertEqual(optimizer._flat.fused.steps_in_backward(), 3 * len(made))
+                # The first step makes states, the second shows which gradient comes first.
+                self.assertEqual((freed, kept), ([False, False, True, True, True], [False] * 5))
 
     def test_it_can_be_switched_off(self):
         made, _, optimizer = self.trained(optim.SGD, True, lr=0.1)
@@ -310,14 +343,28 @@ class InBackward(unittest.TestCase):
     def test_loaded_states_count(self):
         _, _, optimizer = self.trained(optim.AdamW, True, lr=0.01)
         state = _through_a_file(optimizer.state_dict())
-        made, _, other = self.trained(optim.AdamW, True, lr=0.01, steps=2)
+        made, _, other = self.trained(optim.AdamW, True, lr=0.01, steps=3)
         other.load_state_dict(state)
-        made[1].sum().backward()
-        other.step()
-        self.assertEqual(other.state[made[1]]["step"].item(), 5)
+        for step in (6, 7):  # behind backward: hooks are placed, then it is known which gradient comes first
+            made[1].sum().backward()
+            other.step()
+            other.zero_grad()
+            self.assertEqual(other.state[made[1]]["step"].item(), step)
         made[1].sum().backward()
         self.assertIsNone(made[1].grad)
-        self.assertEqual(other.state[made[1]]["step"].item(), 6)
+        self.assertEqual(other.state[made[1]]["step"].item(), 8)
+
+    def test_another_gradient_may_come_first(self):
+        one, other = (nn.Parameter(torch.ones(3)) for _ in range(2))
+        optimizer = optim.SGD([one, other], lr=0.5)
+        optimizer.step_in_backward()
+        for step in range(6):
+            optimizer.zero_grad()
+            (one if step % 2 else other).sum().backward()
+            optimizer.param_groups[0]["lr"] = 0.25
+            optimizer.step()
+        self.assertTrue(torch.equal(one, torch.full((3,), 0.25)))
+        self.assertTrue(torch.equal(other, torch.full((3,), 0.25)))
 
 
 class Halves(unittest.TestCase):
