@@ -70,7 +70,8 @@ std::optional<TrainingSummary> selectTrainingSummary(Connection& connection, std
       "(SELECT loss FROM training_step WHERE training_step.job_id = training.job_id ORDER BY step DESC LIMIT 1), "
       "(SELECT metric FROM training_epoch WHERE training_epoch.job_id = training.job_id ORDER BY epoch DESC "
       "LIMIT 1), "
-      "(SELECT sum((data_ns + forward_ns + backward_ns + update_ns) * steps) / sum(steps) FROM training_step "
+      "(SELECT CAST(total((data_ns + forward_ns + backward_ns + update_ns) * steps) / total(steps) AS INTEGER) FROM "
+      "training_step "
       "WHERE training_step.job_id = training.job_id) FROM training WHERE job_id = ?1");
   if (!row.bind(job_id).next()) return std::nullopt;
   TrainingSummary summary;

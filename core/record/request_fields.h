@@ -189,18 +189,24 @@ void describe(V& v, Request& r) {
         "One argument of forward: NAME:1x3x224x224[:dtype], NAME:SHAPE:int64[lo,hi] for ids, a range "
         "x:1..32x3x224x224 that is verified at several sizes, or NAME=VALUE for numbers, booleans, None, texts and any "
         "nesting of [lists], (tuples) and {key: value}, with tensors in them as 2x3:float32. "
-        "Once per argument, in order; what is missing is guessed, and the guess is said."));
+        "Once per argument, in order; what is missing is guessed, and the guess is said."),
+    Flag(FlagSet::kTrain, "--input", "SPEC",
+         "An argument of forward that the data does not bring, as `run` takes it."));
   v(JsonField("inputs_path"), r.inputs_path,
     Flag(FlagSet::kModel, "--inputs", "FILE",
          "Take arguments from a file: .pt (list, dict or tuple of any nesting), a recorded .io.pt, .npy or .npz. "
-         "--input gives those that are not in it."));
+         "--input gives those that are not in it."),
+    Flag(FlagSet::kTrain, "--inputs", "FILE",
+         "Arguments that the data does not bring, from a file as `run` takes it."));
   v(JsonField("method").atMost(1000), r.method,
     Flag(FlagSet::kModel, "--method", "NAME",
          "Optimize this exported method instead of forward, which the export keeps as it is. `inspect` lists them."));
   v(JsonField("libraries"), r.libraries,
     Flag(FlagSet::kModel, "--library", "FILE",
          "Load a shared library that defines operators or classes of the model; may be given several times. Its code "
-         "runs as you, inside of the sandbox: only for libraries that you would run as a program."));
+         "runs as you, inside of the sandbox: only for libraries that you would run as a program."),
+    Flag(FlagSet::kTrain, "--library", "FILE",
+         "Load a shared library that defines operators or classes of the model; may be given several times."));
   v(JsonField("optimize.preserved_methods"), optimize.preserved_methods,
     Flag(FlagSet::kModel, "--preserve", "NAME,...",
          "Attributes and methods that freezing must keep beside the exported methods.")
@@ -209,9 +215,13 @@ void describe(V& v, Request& r) {
     Flag(FlagSet::kModel, "--reset", "METHOD", "Method that brings a model with state back to its beginning."));
   v(StudioOnly(), r.trust,
     Flag(FlagSet::kModel, "--trust", "",
-         "Run the model without the sandbox. Only for files you would run as a program."));
+         "Run the model without the sandbox. Only for files you would run as a program."),
+    Flag(FlagSet::kTrain, "--trust", "", "Train without the sandbox. Only for files you would run as a program."));
   v(StudioOnly(), r.silence_s,
     Flag(FlagSet::kModel, "--timeout", "SECONDS", "Give up when the engine says nothing for so long.")
+        .positive()
+        .showingDefault(),
+    Flag(FlagSet::kTrain, "--timeout", "SECONDS", "Give up when the engine says nothing for so long.")
         .positive()
         .showingDefault());
 
@@ -353,7 +363,7 @@ void describe(V& v, Request& r) {
          "metric(outputs, targets). Without it top-1 where the data has labels, else SQNR against FP32."),
     Flag(FlagSet::kTrain, "--metric", "NAME",
          "What each epoch is judged by on the data of --validation: top-1, top-5, mse, cosine, or a TorchScript file "
-         "with metric(outputs, targets). Without it top-1 where there are labels, else mse."),
+         "with metric(outputs, targets). Without it top-1 where there are labels, else the loss."),
     Form("metric", kForQuantize | kForSearch, 5, "judged by", "by the data")
         .choice({"", "top-1", "top-5", "mse", "cosine", "sqnr"}));
   v(JsonField("calibration.method").atMost(40), r.calibration.method,

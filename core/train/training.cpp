@@ -115,7 +115,7 @@ Training::Training(torch::jit::Module module, DataSet& data, const DataSet* vali
   check();
 }
 
-// One forward without gradients tells whether the loss fits, before anything is changed.
+// Forwards without gradients tell whether loss and metric fit, before anything is changed.
 void Training::check() {
   const torch::jit::GraphOptimizerEnabledGuard plain(false);
   const at::NoGradGuard no_gradients;
@@ -125,6 +125,10 @@ void Training::check() {
     const at::Tensor output = firstTensor(module_.forward(options_.arguments(batch.inputs)));
     loss_.check(output, batch.targets);
     loss_.checkLabels(output, data_.labels());
+    if (validation_ == nullptr) return;
+    loss_.checkLabels(output, validation_->labels());
+    Judgement judgement;
+    judge(validation_->batch(0), &judgement);
   } catch (const Error&) {
     throw;
   } catch (const std::exception& problem) {
@@ -293,7 +297,7 @@ bool Training::endEpoch(TrainingWatch& watch) {
   epoch.loss = epoch_steps_ > 0 ? epoch_loss_ / static_cast<double>(epoch_steps_) : kNoNumber;
   epoch.metric = kNoNumber;
   if (hasMetric()) {
-    const auto value = judge(watch);
+    const auto value = judgeAll(watch);
     if (!value) return false;
     epoch.metric = *value;
   }
@@ -305,31 +309,34 @@ bool Training::endEpoch(TrainingWatch& watch) {
   return true;
 }
 
-std::optional<double> Training::judge(TrainingWatch& watch) {
+void Training::judge(const DataBatch& batch, Judgement* judgement) {
+  const torch::jit::IValue result = module_.forward(options_.arguments(batch.inputs));
+  if (metric_) {
+    metric_->add(result, batch.targets, batch.samples);
+    return;
+  }
+  at::Tensor output = firstTensor(result);
+  const std::int64_t rows = batch.targets.defined() && batch.targets.dim() > 0 ? batch.targets.size(0) : 1;
+  if (output.dim() > 0 && output.size(0) > rows) output = output.narrow(0, 0, rows);  // padding
+  loss_.check(output, batch.targets);
+  judgement->loss += loss_(output, batch.targets).item<double>() * static_cast<double>(rows);
+  judgement->samples += rows;
+}
+
+std::optional<double> Training::judgeAll(TrainingWatch& watch) {
   const at::NoGradGuard no_gradients;
   module_.eval();
   if (metric_) metric_->clear();
-  double sum = 0;
-  std::int64_t samples = 0;
+  Judgement judgement;
   for (std::int64_t b = 0; b < validation_->batches(); ++b) {
     if (watch.stops()) return std::nullopt;
-    const DataBatch batch = validation_->batch(b);
     SeededGenerator generator;
     generator.seed(randomSeed(b));
-    const torch::jit::IValue result = module_.forward(options_.arguments(batch.inputs));
-    if (metric_) {
-      metric_->add(result, batch.targets, batch.samples);
-    } else {
-      at::Tensor output = firstTensor(result);
-      const std::int64_t rows = batch.targets.defined() && batch.targets.dim() > 0 ? batch.targets.size(0) : 1;
-      if (output.dim() > 0 && output.size(0) > rows) output = output.narrow(0, 0, rows);  // padding
-      loss_.check(output, batch.targets);
-      sum += loss_(output, batch.targets).item<double>() * static_cast<double>(rows);
-      samples += rows;
-    }
+    judge(validation_->batch(b), &judgement);
     watch.onValidation(b + 1, validation_->batches());
   }
-  return metric_ ? metric_->record().value : sum / static_cast<double>(std::max<std::int64_t>(1, samples));
+  return metric_ ? metric_->record().value
+                 : judgement.loss / static_cast<double>(std::max<std::int64_t>(1, judgement.samples));
 }
 
 void Training::saveCheckpoint(std::ostream& stream) {

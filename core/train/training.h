@@ -88,8 +88,14 @@ class Training {
   void keepBuffers();
   void putBuffersBack();
   bool endEpoch(TrainingWatch& watch);
+  // Sum of the losses of samples, where no metric judges.
+  struct Judgement {
+    double loss = 0;
+    std::int64_t samples = 0;
+  };
+  void judge(const DataBatch& batch, Judgement* judgement);
   // The metric on all of the data for validation; nullopt if `watch` stopped it.
-  std::optional<double> judge(TrainingWatch& watch);
+  std::optional<double> judgeAll(TrainingWatch& watch);
   bool hasMetric() const { return validation_ != nullptr; }
 
   torch::jit::Module module_;

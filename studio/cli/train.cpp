@@ -42,9 +42,8 @@ class TrainingProgress : public TerminalProgress {
 };
 
 void checkTraining(const CommandLine& line, const JobRequest& request) {
-  const auto refuse = [](ExitCode code, const char* sentence) { throw Error(code, sentence); };
-  if (request.remote) refuse(ExitCode::kUnsupported, "train runs on this machine alone; run ipex-studio train there.");
-  if (!line.method.empty()) refuse(ExitCode::kUsage, "--method: train trains forward; leave it out.");
+  if (request.remote)
+    throw Error(ExitCode::kUnsupported, "train runs on this machine alone; run ipex-studio train there.");
   const TrainingFiles files{line.output};
   if (!line.train.resume || isTaken(files.checkpoint())) return;
   throw Error(ExitCode::kUsage,

@@ -176,7 +176,6 @@ void addTrain(CLI::App& app, CommandLine& line) {
   addForce(*train, line);
   addFlags(*train, line, {FlagSet::kTrain});
   train->get_option("--data")->required();
-  addFlags(*train, line, {FlagSet::kModel});
   addDatabase(*train, line);
   addJson(*train, line);
   train->footer(kTrainExamples);

@@ -144,7 +144,10 @@ class RunningTraining {
       training_ = recordFromJson<TrainingRecord>(part(message, "record"));
       publish();
     } else if (type == "steps") {
-      for (const json& step : part(message, "steps")) training_.steps.push_back(recordFromJson<TrainingStep>(step));
+      for (const json& step : part(message, "steps")) {
+        training_.steps.push_back(recordFromJson<TrainingStep>(step));
+        if (training_.steps.back().steps != 1) unexpectedMessage(type);
+      }
       thin(&training_.steps);
       publish();
     } else if (type == "epoch") {

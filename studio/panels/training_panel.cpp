@@ -75,7 +75,7 @@ bool isPercent(const TrainingRecord& training) { return training.metric == "top-
 
 std::string valueText(const TrainingRecord& training, double value) {
   if (std::isnan(value)) return "–";
-  return isPercent(training) ? fmt::format("{:.2f} %", 100 * value) : fmt::format("{:.4g}", value);
+  return isPercent(training) ? fmt::format("{:.1f} %", 100 * value) : fmt::format("{:.4g}", value);
 }
 
 class TrainingPanel : public Panel {

@@ -75,6 +75,9 @@ class GraphPanel : public Panel {
       emptyState(ui_, "Reading the model", "The graph appears here as soon as it is loaded and frozen.");
     } else if (snapshot.status.state == JobState::kFailed) {
       drawFailure(snapshot, selection);
+    } else if (snapshot.status.state == JobState::kRecorded) {
+      emptyState(ui_, "No graph was recorded",
+                 pressOptimize(snapshot) + ": its graph appears here, and what each pass does to it.");
     } else if (snapshot.status.state != JobState::kEmpty) {
       emptyState(ui_, "The model is open", "Press Optimize: its graph appears here, and what each pass does to it.");
     } else {

@@ -173,7 +173,8 @@ TEST(Trainings, LearnWhatCanBeLearned) {
 }
 
 TEST(Trainings, GoOnFromACheckpointBitForBit) {
-  for (const char* optimizer : {"sgd:lr=0.1,momentum=0.9", "adamw:lr=0.01,amsgrad", "rmsprop:centered,momentum=0.1"}) {
+  for (const char* optimizer : {"sgd:lr=0.1,momentum=0.9", "adamw:lr=0.01,amsgrad", "rmsprop:centered,momentum=0.1",
+                                "adam", "adagrad", "nadam", "radam", "adamax", "lion", "lamb", "lars"}) {
     SCOPED_TRACE(optimizer);
     const Files files;
     TrainingOptions options = optionsOf(optimizer, 7);
@@ -290,6 +291,12 @@ TEST(Trainings, FaultsAreOneSentence) {
   EXPECT_THAT(of(fixed), HasSubstr("has no parameter that asks for a gradient"));
   EXPECT_THAT(of(network("y.detach()")), HasSubstr("does not depend on its parameters"));
   EXPECT_THAT(of(network("y.sum(1)")), HasSubstr("takes results of N x classes"));
+
+  const DataSet judged = files.data();
+  TrainingOptions cosine = options;
+  cosine.metric = "cosine";
+  EXPECT_THAT(refusal(ExitCode::kUsage, [&] { Training(network(), data, &judged, cosine); }),
+              HasSubstr("cannot be compared with"));
 
   files.write([](at::Tensor, at::Tensor y) { y[49].fill_(kClasses); });
   DataSet wrong = files.data();
