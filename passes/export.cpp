@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/export/decompose.h"
 #include "core/export/decompose_newer.h"
 #include "core/export/fit_target.h"
+#include "core/extension/torchvision_operators.h"
 #include "core/model/exported_methods.h"
 #include "core/torch/torch_error.h"
 #include "passes/optimize.h"
@@ -92,6 +94,7 @@ torch::jit::Module portableForm(const OptimizedModel& model, const std::vector<s
   Rewriter rewriter(*graph, origins, -1);
   decomposeFusedOps(*graph, rewriter);
   decomposeNewerOperators(*graph);
+  nameTorchvision(*graph);
   if (!only.empty()) fitToTarget(*graph, only);
   torch::jit::EliminateDeadCode(graph);
   if (!only.empty()) checkTarget(*graph, ExportForm::kPortable, modules, only);
@@ -103,6 +106,8 @@ torch::jit::Module portableForm(const OptimizedModel& model, const std::vector<s
 template <class Target>
 void saveAs(const OptimizedModel& model, Target& target, ExportForm form, const std::vector<std::string>& only) {
   torch::jit::ExtraFilesMap extra;
+  std::optional<TorchvisionNames> names;
+  if (form == ExportForm::kPortable) names.emplace();
   if (!model.preprocess.empty()) extra["preprocess.toml"] = model.preprocess;
   if (form == ExportForm::kCompiled && !only.empty())
     checkTarget(*model.module.get_method("forward").graph(), form, {}, only);

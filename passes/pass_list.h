@@ -43,6 +43,7 @@ extern const Pass kFoldBatchNorm;
 extern const Pass kFoldConstants;
 extern const Pass kFoldInferenceMode;
 extern const Pass kFoldIsQuantized;
+extern const Pass kFoldIsinstance;
 extern const Pass kFoldTensorFacts;
 extern const Pass kFoldMulAdd;
 extern const Pass kFoldPad;

@@ -27,6 +27,7 @@ const std::vector<const Pass*>& defaultPasses() {
       // Before fold-constants, which takes the branch that the answer leaves.
       &kFoldIsQuantized,
       &kFoldInferenceMode,
+      &kFoldIsinstance,
       &kEliminateBranchResult,
       &kFoldTensorFacts,
       // Before fold-constants, for which a list that is written to is none.

@@ -21,10 +21,10 @@ std::string operationLabel(const OriginTable& origins, const std::vector<OriginI
 std::string fusedNodeLabel(const OriginTable& origins, const torch::jit::Node* node) {
   const std::string kind = node->kind().toQualString();
   if (kind.rfind("ipex_studio::", 0) != 0 || node->inputs().empty()) return "";
-  const auto text = torch::jit::constant_as<std::string>(node->inputs().back());
-  if (!text) return "";
+  const auto spec = torch::jit::toIValue(node->inputs().back());
+  if (!spec || !spec->isString()) return "";  // no plan operator, such as ipex_studio::nms
   try {
-    return operationLabel(origins, origins.of(node), parseOpSpec(*text));
+    return operationLabel(origins, origins.of(node), parseOpSpec(spec->toStringRef()));
   } catch (const Error&) {
     return "";
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "core/extension/torchvision_operators.h"
 #include "core/extension/write_out_extension.h"
 #include "core/file/pt_file.h"
 #include "core/graph/fused_op.h"
@@ -133,6 +134,8 @@ const char* const kTrainingModeNote =
 
 FormHints formHints(const PtFileReport& report) {
   FormHints hints;
+  hints.has_own_operators = std::any_of(report.findings.begin(), report.findings.end(),
+                                        [](const Finding& finding) { return finding.kind == kOwnOperatorFinding; });
   hints.names_gpu = std::any_of(report.findings.begin(), report.findings.end(),
                                 [](const Finding& finding) { return finding.kind == "names-gpu"; });
   hints.of_extension = std::any_of(report.findings.begin(), report.findings.end(),
@@ -166,6 +169,12 @@ LoadedForm bringIntoForm(Module& module, const FormHints& hints) {
     form.notes.push_back(fmt::format(
         "The file was written by Intel Extension for PyTorch; {} of its operators became operators of PyTorch.",
         operators));
+  }
+  const std::vector<std::string> own = hints.has_own_operators ? takeOwnOperators(module) : std::vector<std::string>();
+  if (!own.empty()) {
+    form.notes.push_back(fmt::format("{} of torchvision {} computed by ipex-studio; a portable export names {} again.",
+                                     fmt::join(own, ", "), own.size() == 1 ? "is" : "are",
+                                     own.size() == 1 ? "it" : "them"));
   }
   const int devices = hints.names_gpu ? readGpuAsCpu(module) : 0;
   if (devices > 0) {

@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/extension/declare_extension.h"
+#include "core/extension/torchvision_operators.h"
 #include "core/extension/write_out_extension.h"
 #include "core/file/pt_file.h"
 #include "core/graph/graph_heap.h"
@@ -155,6 +156,8 @@ Model Model::load(const std::string& path, const std::string& method) {
   refuseLostWeights(report, path);
   const FormHints hints = formHints(report);
   if (hints.of_extension) declareExtension();
+  std::optional<TorchvisionNames> names;
+  if (hints.has_own_operators) names.emplace();
   refuseUnknownOperators(report, path);
   Model model;
   model.path_ = path;

@@ -7,7 +7,8 @@
 
 namespace ipex_studio {
 
-// Calls `visit` for the graph of every method and free function, once each, and for graphs inside of them (forks).
+// Calls `visit` for the graph of every method, also of classes that are no modules, and free function, once each, and
+// for graphs inside of them (forks).
 void forEachGraph(const torch::jit::Module& module, const std::function<void(torch::jit::Graph&)>& visit);
 
 }  // namespace ipex_studio

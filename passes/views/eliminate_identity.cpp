@@ -152,8 +152,9 @@ Value* identityOf(Node* node, Identity* how) {
   }
   if (node->input(0)->type()->kind() != c10::TypeKind::TensorType) return nullptr;
   if (node->kind() == torch::jit::prim::unchecked_cast) {
+    // A branch for arguments of another type casts to that, and is never taken.
     *how = Identity::kView;
-    return node->input(0);
+    return node->output()->type()->kind() == c10::TypeKind::TensorType ? node->input(0) : nullptr;
   }
   for (const auto& kind : {&arithmetic, &view, &copy}) {
     *how = kind(node);

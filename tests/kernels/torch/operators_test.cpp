@@ -47,6 +47,12 @@ TEST(Operators, SchemasStay) {
   EXPECT_EQ(
       schemas,
       (std::set<std::string>{
+          "ipex_studio::_deform_conv2d_backward(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, "
+          "Tensor bias, int stride_h, int stride_w, int pad_h, int pad_w, int dilation_h, int dilation_w, int groups, "
+          "int offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+          "ipex_studio::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, int "
+          "stride_h, int stride_w, int pad_h, int pad_w, int dilation_h, int dilation_w, int groups, int "
+          "offset_groups, bool use_mask) -> Tensor",
           "ipex_studio::_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, "
           "int pooled_height, int pooled_width, int sampling_ratio, int batch_size, int channels, int height, int "
           "width) -> Tensor",
@@ -163,6 +169,84 @@ TEST(Operators, RegionsOfImagesThatAreNotThereAreNamed) {
       EXPECT_NE(std::string(problem.what()).find("region 1 is of image 2, and there are 2"), std::string::npos);
     }
   }
+}
+
+// Operands of a deformable convolution: input, weight, offset, mask and bias.
+struct DeformCall {
+  std::vector<at::Tensor> operands;
+  std::int64_t groups = 1, offset_groups = 1;
+  bool use_mask = true;
+
+  at::Tensor operator()() const {
+    torch::jit::Stack stack(operands.begin(), operands.end());
+    for (const std::int64_t number : {2, 1, 1, 2, 1, 2}) stack.emplace_back(number);
+    stack.insert(stack.end(), {groups, offset_groups, use_mask});
+    return call("ipex_studio::deform_conv2d", stack);
+  }
+};
+
+DeformCall makeDeformCall(std::int64_t groups, std::int64_t offset_groups, bool use_mask, double far) {
+  at::manual_seed(6);
+  const auto numbers = at::TensorOptions().dtype(at::kDouble);
+  DeformCall made{{at::randn({2, 6, 9, 7}, numbers), at::randn({4, 6 / groups, 3, 2}, numbers),
+                   at::randn({2, offset_groups * 12, 5, 9}, numbers) * far,
+                   use_mask ? at::rand({2, offset_groups * 6, 5, 9}, numbers) : at::zeros({2, 1}, numbers),
+                   at::randn({4}, numbers)},
+                  groups,
+                  offset_groups,
+                  use_mask};
+  return made;
+}
+
+TEST(DeformConv2d, WithoutOffsetsIsAConvolution) {
+  for (const std::int64_t groups : {1, 2}) {
+    const DeformCall of = makeDeformCall(groups, 1, false, 0);
+    EXPECT_TRUE(
+        at::allclose(of(), at::conv2d(of.operands[0], of.operands[1], of.operands[4], {2, 1}, {1, 2}, {1, 2}, groups)));
+  }
+}
+
+TEST(DeformConv2d, HasGradients) {
+  for (const bool use_mask : {false, true}) {
+    DeformCall of = makeDeformCall(2, 3, use_mask, 2);
+    for (at::Tensor& one : of.operands) one.requires_grad_();
+    const at::Tensor y = of(), g = at::randn(y.sizes(), at::kDouble);
+    y.backward(g);
+    for (std::size_t i = 0; i < of.operands.size(); ++i) {
+      if (i == 3 && !use_mask) continue;
+      const at::Tensor way = at::randn(of.operands[i].sizes(), at::kDouble) * 1e-6;
+      DeformCall ahead = of, behind = of;
+      for (DeformCall* moved : {&ahead, &behind}) {
+        for (at::Tensor& one : moved->operands) one = one.detach();
+      }
+      ahead.operands[i] = ahead.operands[i] + way;
+      behind.operands[i] = behind.operands[i] - way;
+      const double slope = ((ahead() - behind()) * g).sum().item<double>();
+      EXPECT_NEAR((of.operands[i].grad() * way).sum().item<double>() * 2, slope, 1e-7 * std::abs(slope)) << i;
+    }
+  }
+}
+
+TEST(DeformConv2d, HasTheSameBitsForAllThreads) {
+  const int before = at::get_num_threads();
+  std::vector<at::Tensor> first;
+  for (const int threads : {1, 2, 4}) {
+    at::set_num_threads(threads);
+    DeformCall of = makeDeformCall(1, 2, true, 2);
+    for (at::Tensor& one : of.operands) one.requires_grad_();
+    of().sum().backward();
+    if (first.empty()) first = {of.operands[0].grad(), of.operands[2].grad(), of.operands[3].grad()};
+    EXPECT_TRUE(at::equal(of.operands[0].grad(), first[0]));
+    EXPECT_TRUE(at::equal(of.operands[2].grad(), first[1]));
+    EXPECT_TRUE(at::equal(of.operands[3].grad(), first[2]));
+  }
+  at::set_num_threads(before);
+}
+
+TEST(DeformConv2d, NamesWrongSizes) {
+  DeformCall of = makeDeformCall(1, 1, true, 1);
+  of.operands[2] = of.operands[2].narrow(1, 0, 5);
+  EXPECT_THROW(of(), c10::Error);
 }
 
 TEST(Operators, SuppressionTakesNoOtherSizes) {
