@@ -7,6 +7,19 @@
 #include "kernels/common/parallel.h"
 
 namespace ipex_studio {
+
+// Sizes that all functions need.
+struct DeformSizes {
+  explicit DeformSizes(const DeformJob& job)
+      : taps(job.kernel_height * job.kernel_width),
+        places(job.out_height * job.out_width),
+        pixels(job.height * job.width),
+        group(job.channels / job.offset_groups) {}
+
+  std::int64_t taps, places, pixels;
+  std::int64_t group;  // channels of an offset group
+};
+
 namespace {
 
 // A place between four pixels: the weights of those that lie in the image, else 0, and whether the place counts.
@@ -71,18 +84,6 @@ T slopeAt(const DeformPlace<T>& place, const T* x, bool down) {
           d = pixelOrZero(place, x, 3);
   return down ? place.right * (d - b) + (1 - place.right) * (c - a) : place.down * (d - c) + (1 - place.down) * (b - a);
 }
-
-// Sizes that all functions need.
-struct DeformSizes {
-  explicit DeformSizes(const DeformJob& job)
-      : taps(job.kernel_height * job.kernel_width),
-        places(job.out_height * job.out_width),
-        pixels(job.height * job.width),
-        group(job.channels / job.offset_groups) {}
-
-  std::int64_t taps, places, pixels;
-  std::int64_t group;  // channels of an offset group
-};
 
 // The gradient of x in the channels of a group.
 template <typename T>
