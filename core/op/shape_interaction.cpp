@@ -30,6 +30,7 @@ bool readFeatures(const OpSpec& spec, const std::vector<TensorDesc>& src, std::s
   }
   const bool dense = spec.intOr("dense", 0) != 0;
   *result_width = pairCount(spec, (*features)[1]) + (dense ? (*features)[2] : 0);
+  if (spec.intOr("features", (*features)[1]) != (*features)[1]) return false;
   return pairCount(spec, (*features)[1]) >= 0 && (!dense || x0.rank == 2);
 }
 

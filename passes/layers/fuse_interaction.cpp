@@ -1,7 +1,7 @@
 // Fuses the products of all pairs of features, of which a triangle is read (DLRM's interaction).
 //   before  %x = stack([%a, %b, %c], 1)   %p = ipex_studio::matmul(%x, %x, [], "matmul{transpose_b=1}")
 //           %t = index(%p, [None, rows, columns])   %y = cat([%a, %t], 1)
-//   after   %y = ipex_studio::interaction([%a, %b, %c], "interaction{dense=1,triangle=lower}")
+//   after   %y = ipex_studio::interaction([%a, %b, %c], "interaction{dense=1,features=3,triangle=lower}")
 // rows and columns are the places below the diagonal, row by row, or those above it, with or without the diagonal.
 // Without the concatenation with the first feature the result is %t. Features that no stack or concatenation of whole
 // features makes are taken as they are.
