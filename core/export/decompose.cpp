@@ -248,16 +248,20 @@ Value* writeFourier(StockWriter& write, Node* node, const OpSpec& spec) {
 
 // The products of all pairs, of which a triangle is read.
 Value* writeInteraction(StockWriter& write, Node* node, const OpSpec& spec) {
-  std::vector<Value*> features;
-  std::int64_t count = 0;
-  for (Value* feature : node->input(0)->node()->inputs()) {
-    const auto sizes = knownSizes(feature);
-    if (!sizes) throw Error(ExitCode::kBadModel, "The sizes of features are not known; export the model again.");
-    const bool one = sizes->size() == 2;
-    features.push_back(one ? write.call("aten::unsqueeze", {feature, write.integer(1)}) : feature);
-    count += one ? 1 : (*sizes)[1];
+  if (!spec.has("features")) {
+    throw Error(ExitCode::kBadModel, "The number of features is not known; export the model again.");
   }
-  Value* x = write.call("aten::cat", {write.list(features, c10::ListType::ofTensors()), write.integer(1)});
+  const std::int64_t count = spec.intOr("features", 0);
+  const auto features = node->input(0)->node()->inputs();
+  std::vector<Value*> rows;
+  for (Value* feature : features)
+    rows.push_back(write.call("aten::flatten", {feature, write.integer(1), write.integer(-1)}));
+  Value* side_by_side = write.call("aten::cat", {write.list(rows, c10::ListType::ofTensors()), write.integer(1)});
+  Value* samples = write.call("aten::size", {features[0], write.integer(0)});
+  Value* width = write.call("aten::size", {features[0], write.integer(-1)});
+  for (Value* size : {samples, width}) size->setType(c10::IntType::get());
+  Value* sizes = write.list({samples, write.integer(count), width}, c10::ListType::ofInts());
+  Value* x = write.call("aten::reshape", {side_by_side, sizes});
   Value* products =
       write.call("aten::bmm", {x, write.call("aten::transpose", {x, write.integer(1), write.integer(2)})});
   const std::int64_t beside = spec.intOr("diagonal", 0) != 0 ? 0 : 1;
@@ -267,7 +271,7 @@ Value* writeInteraction(StockWriter& write, Node* node, const OpSpec& spec) {
                             c10::ListType::create(c10::OptionalType::create(c10::TensorType::get())));
   Value* read = write.call("aten::index", {products, index});
   if (spec.intOr("dense", 0) == 0) return read;
-  Value* parts = write.list({node->input(0)->node()->input(0), read}, c10::ListType::ofTensors());
+  Value* parts = write.list({features[0], read}, c10::ListType::ofTensors());
   return write.call("aten::cat", {parts, write.integer(1)});
 }
 

@@ -69,7 +69,8 @@ enum class OpKind : std::uint8_t {
   kEmbeddingBag,
   // Products of pairs of features (DLRM). x0 … xn-1 (any number, all fixed operands): [B,D], one feature of each
   // sample, or [B,K,D], K of them. triangle=lower|upper: result [B,pairs] of the products of features i and j for
-  // j < i, or j > i, row by row; [diagonal=1]: j = i, too; [dense=1]: behind the values of x0[B,D]
+  // j < i, or j > i, row by row; [diagonal=1]: j = i, too; [dense=1]: behind the values of x0[B,D];
+  // [features]: the only number of them accepted
   kInteraction,
   // gradient[B,…] of such a result, then its operands, with its attributes; result [B,N,D]: the gradients of all
   // features

@@ -125,6 +125,7 @@ std::optional<InteractionMatch> matchInteraction(PassContext& context, Node* ind
     *why = {reasons::kUnsupportedAttribute, "Other products of pairs than those on one side of the diagonal are read."};
     return match;
   }
+  match.spec.attributes["features"] = (*knownSizes(x))[1];  // a file has no sizes, where it is written out
   match.features = featuresOf(x);
   const auto isFloat = [](const Value* value) { return isFloat32(value); };
   if (!isFloat32(x) || !std::all_of(match.features.begin(), match.features.end(), isFloat)) {

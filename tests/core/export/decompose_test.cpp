@@ -191,9 +191,9 @@ TEST_F(Decompose, FourierTransforms) {
 
 TEST_F(Decompose, ProductsOfPairsOfFeatures) {
   const std::string text =
-      "graph(%a : Float(2, 5), %b : Float(2, 3, 5)):\n  %x : Tensor[] = prim::ListConstruct(%a, %b)\n"
-      "  %dense : str = prim::Constant[value=\"interaction{dense=1,triangle=lower}\"]()\n"
-      "  %above : str = prim::Constant[value=\"interaction{diagonal=1,triangle=upper}\"]()\n"
+      "graph(%a : Tensor, %b : Tensor):\n  %x : Tensor[] = prim::ListConstruct(%a, %b)\n"
+      "  %dense : str = prim::Constant[value=\"interaction{dense=1,features=4,triangle=lower}\"]()\n"
+      "  %above : str = prim::Constant[value=\"interaction{diagonal=1,features=4,triangle=upper}\"]()\n"
       "  %y : Tensor = ipex_studio::interaction(%x, %dense)\n"
       "  %z : Tensor = ipex_studio::interaction(%x, %above)\n  return (%y, %z)\n";
   expectSameNumbers(text, {at::randn({2, 5}), at::randn({2, 3, 5})});

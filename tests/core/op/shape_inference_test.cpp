@@ -108,6 +108,7 @@ TEST(ShapeInference, OrderAndLookUps) {
   EXPECT_EQ(resultOf("interaction{dense=1,triangle=lower}", {one, three}), (Dims{2, 14}));
   EXPECT_EQ(resultOf("interaction{diagonal=1,triangle=upper}", {three, one}), (Dims{2, 10}));
   EXPECT_TRUE(refused("interaction{dense=1,triangle=lower}", {three, one}));
+  EXPECT_TRUE(refused("interaction{features=5,triangle=lower}", {one, three}));
   EXPECT_TRUE(refused("interaction{triangle=middle}", {one, three}));
   EXPECT_TRUE(refused("interaction{triangle=lower}", {one, f32(Dims{2, 3, 9})}));
   EXPECT_TRUE(refused("interaction{triangle=lower}", {one, f32(Dims{3, 8})}));
