@@ -13,6 +13,9 @@ loads wherever ipex_studio was imported before. `help(ipex_studio.optimize)` tel
 
     fast = torch.compile(model, backend="ipex_studio")    # torch 2.x: graphs of inference run by plans
 
+    optimizer = ipex_studio.optimize(torch.optim.AdamW(model.parameters()))    # fused steps; see ipex_studio.optim
+    ipex_studio.nn.functional.interaction(dense, *bags)    # operators with gradients: help(ipex_studio.nn)
+
 Scripts that import intel_extension_for_pytorch run unchanged after `python -m ipex_studio.alias install`.
 
 Jobs on files do what the program ipex-studio does, and return tables: `help(ipex_studio.jobs)`.
