@@ -51,11 +51,15 @@ at::Tensor byStockOperators(at::TensorList features) {
   return at::cat({features[0], products.index_select(1, places[0] * count + places[1])}, 1);
 }
 
-at::Tensor featureInteraction(at::TensorList features) {
-  check(features);
-  if (features[0].scalar_type() != at::kFloat) return byStockOperators(features);
+// `features`: FP32, and checked.
+at::Tensor byPlan(at::TensorList features) {
   static const Planned forward("interaction");
   return forward({c10::List<at::Tensor>(features.vec())});
+}
+
+at::Tensor featureInteraction(at::TensorList features) {
+  check(features);
+  return features[0].scalar_type() == at::kFloat ? byPlan(features) : byStockOperators(features);
 }
 
 at::Tensor featureInteractionMeta(at::TensorList features) {
@@ -68,7 +72,7 @@ class FeatureInteraction : public torch::autograd::Function<FeatureInteraction> 
   static at::Tensor forward(torch::autograd::AutogradContext* context, at::TensorList features) {
     at::AutoDispatchBelowADInplaceOrView below;
     context->save_for_backward(features.vec());
-    return featureInteraction(features);
+    return byPlan(features);
   }
 
   static Tensors backward(torch::autograd::AutogradContext* context, const Tensors& gradients) {

@@ -1,10 +1,10 @@
 // ipex_studio::ps_roi_align: torchvision::ps_roi_align, averages of bins that have channels of their own, by samples,
 // with its gradient.
+#include <ATen/Dispatch.h>
 #include <torch/library.h>
 
 #include "kernels/torch/ops/roi_operator.h"
 #include "kernels/vision/ps_roi_align.h"
-#include "kernels/vision/roi_grid.h"
 
 namespace ipex_studio {
 namespace {
@@ -15,40 +15,18 @@ using PsRoiAlignBackward = at::Tensor(const at::Tensor&, const at::Tensor&, cons
                                       std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                                       std::int64_t);
 
-template <typename T>
-void checkPsSamples(const RoiAlignJob& job, const T* rois) {
-  for (std::int64_t r = 0; r < job.rois; ++r) {
-    const T* const roi = rois + 5 * r;
-    TORCH_CHECK(roiSamples(job, roi) <= kMaxRoiSamples, "ps_roi_align: region ", r, " (", roi[1], ", ", roi[2], ", ",
-                roi[3], ", ", roi[4], ") is too large to be sampled pixel by pixel; give a sampling_ratio.");
-  }
-}
-
-// The channels of a result that read one channel each.
-std::int64_t psRoiAlignChannels(const RoiAlignJob& job) {
-  const std::int64_t bins = job.pooled_height * job.pooled_width;
-  TORCH_CHECK(job.channels % bins == 0, "ps_roi_align: the input has ", job.channels,
-              " channels, which are no multiple of ", bins, " bins.");
-  return job.channels / bins;
-}
-
 PsRoiAlignResult psRoiAlignOnCpu(const at::Tensor& input, const at::Tensor& rois, double scale, std::int64_t height,
                                  std::int64_t width, std::int64_t sampling) {
   const at::ScalarType dtype = visionDtype("ps_roi_align", input);
   const at::Tensor x = input.to(dtype).contiguous(), dense_rois = rois.to(dtype).contiguous();
   const RoiAlignJob job = roiJob("ps_roi_align", x.sizes(), dense_rois, {scale, height, width, sampling, true});
-  const std::int64_t results = psRoiAlignChannels(job);
+  checkRoiSamples("ps_roi_align", job, dense_rois);
+  const std::int64_t results = positionSensitiveChannels("ps_roi_align", job);
   const at::Tensor y = at::empty({job.rois, results, height, width}, x.options());
-  if (dtype == at::kDouble) {
-    checkPsSamples(job, dense_rois.data_ptr<double>());
-    psRoiAlign(job, x.data_ptr<double>(), dense_rois.data_ptr<double>(), y.data_ptr<double>());
-  } else {
-    checkPsSamples(job, dense_rois.data_ptr<float>());
-    psRoiAlign(job, x.data_ptr<float>(), dense_rois.data_ptr<float>(), y.data_ptr<float>());
-  }
-  const at::Tensor channels =
-      at::arange(job.channels, x.options().dtype(at::kInt)).reshape({1, results, height, width});
-  return {y.to(input.scalar_type()), channels.expand(y.sizes()).contiguous()};
+  AT_DISPATCH_FLOATING_TYPES(dtype, "ps_roi_align", [&] {
+    psRoiAlign(job, x.data_ptr<scalar_t>(), dense_rois.data_ptr<scalar_t>(), y.data_ptr<scalar_t>());
+  });
+  return {y.to(input.scalar_type()), channelMapping(job, y.sizes())};
 }
 
 at::Tensor psRoiAlignBackwardOnCpu(const at::Tensor& grad, const at::Tensor& rois, const at::Tensor&, double scale,
@@ -58,16 +36,13 @@ at::Tensor psRoiAlignBackwardOnCpu(const at::Tensor& grad, const at::Tensor& roi
   const at::Tensor y = grad.to(dtype).contiguous(), dense_rois = rois.to(dtype).contiguous();
   const RoiAlignJob job = roiJob("_ps_roi_align_backward", {images, channels, image_height, image_width}, dense_rois,
                                  {scale, height, width, sampling, true});
-  TORCH_CHECK(y.sizes() == at::IntArrayRef({job.rois, psRoiAlignChannels(job), height, width}),
+  TORCH_CHECK(y.sizes() == at::IntArrayRef({job.rois, positionSensitiveChannels("ps_roi_align", job), height, width}),
               "_ps_roi_align_backward: the gradient has sizes ", y.sizes(), ".");
   const at::Tensor x = at::empty({images, channels, image_height, image_width}, y.options());
-  if (dtype == at::kDouble) {
-    checkPsSamples(job, dense_rois.data_ptr<double>());
-    psRoiAlignBackward(job, y.data_ptr<double>(), dense_rois.data_ptr<double>(), x.data_ptr<double>());
-  } else {
-    checkPsSamples(job, dense_rois.data_ptr<float>());
-    psRoiAlignBackward(job, y.data_ptr<float>(), dense_rois.data_ptr<float>(), x.data_ptr<float>());
-  }
+  checkRoiSamples("ps_roi_align", job, dense_rois);
+  AT_DISPATCH_FLOATING_TYPES(dtype, "_ps_roi_align_backward", [&] {
+    psRoiAlignBackward(job, y.data_ptr<scalar_t>(), dense_rois.data_ptr<scalar_t>(), x.data_ptr<scalar_t>());
+  });
   return x.to(grad.scalar_type());
 }
 

@@ -1,5 +1,6 @@
 // ipex_studio::ps_roi_pool: torchvision::ps_roi_pool, averages of bins that have channels of their own, by pixels, with
 // its gradient.
+#include <ATen/Dispatch.h>
 #include <torch/library.h>
 
 #include "kernels/torch/ops/roi_operator.h"
@@ -12,29 +13,17 @@ using PsRoiPoolForward = PsRoiPoolResult(const at::Tensor&, const at::Tensor&, d
 using PsRoiPoolBackward = at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&, double, std::int64_t,
                                      std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t);
 
-// The channels of a result that read one channel each.
-std::int64_t psRoiPoolChannels(const RoiAlignJob& job) {
-  const std::int64_t bins = job.pooled_height * job.pooled_width;
-  TORCH_CHECK(job.channels % bins == 0, "ps_roi_pool: the input has ", job.channels,
-              " channels, which are no multiple of ", bins, " bins.");
-  return job.channels / bins;
-}
-
 PsRoiPoolResult psRoiPoolOnCpu(const at::Tensor& input, const at::Tensor& rois, double scale, std::int64_t height,
                                std::int64_t width) {
   const at::ScalarType dtype = visionDtype("ps_roi_pool", input);
   const at::Tensor x = input.to(dtype).contiguous(), dense_rois = rois.to(dtype).contiguous();
   const RoiAlignJob job = roiJob("ps_roi_pool", x.sizes(), dense_rois, {scale, height, width});
-  const std::int64_t results = psRoiPoolChannels(job);
+  const std::int64_t results = positionSensitiveChannels("ps_roi_pool", job);
   const at::Tensor y = at::empty({job.rois, results, height, width}, x.options());
-  if (dtype == at::kDouble) {
-    psRoiPool(job, x.data_ptr<double>(), dense_rois.data_ptr<double>(), y.data_ptr<double>());
-  } else {
-    psRoiPool(job, x.data_ptr<float>(), dense_rois.data_ptr<float>(), y.data_ptr<float>());
-  }
-  const at::Tensor channels =
-      at::arange(job.channels, x.options().dtype(at::kInt)).reshape({1, results, height, width});
-  return {y.to(input.scalar_type()), channels.expand(y.sizes()).contiguous()};
+  AT_DISPATCH_FLOATING_TYPES(dtype, "ps_roi_pool", [&] {
+    psRoiPool(job, x.data_ptr<scalar_t>(), dense_rois.data_ptr<scalar_t>(), y.data_ptr<scalar_t>());
+  });
+  return {y.to(input.scalar_type()), channelMapping(job, y.sizes())};
 }
 
 at::Tensor psRoiPoolBackwardOnCpu(const at::Tensor& grad, const at::Tensor& rois, const at::Tensor&, double scale,
@@ -44,14 +33,12 @@ at::Tensor psRoiPoolBackwardOnCpu(const at::Tensor& grad, const at::Tensor& rois
   const at::Tensor y = grad.to(dtype).contiguous(), dense_rois = rois.to(dtype).contiguous();
   const RoiAlignJob job = roiJob("_ps_roi_pool_backward", {images, channels, image_height, image_width}, dense_rois,
                                  {scale, height, width});
-  TORCH_CHECK(y.sizes() == at::IntArrayRef({job.rois, psRoiPoolChannels(job), height, width}),
+  TORCH_CHECK(y.sizes() == at::IntArrayRef({job.rois, positionSensitiveChannels("ps_roi_pool", job), height, width}),
               "_ps_roi_pool_backward: the gradient has sizes ", y.sizes(), ".");
   const at::Tensor x = at::empty({images, channels, image_height, image_width}, y.options());
-  if (dtype == at::kDouble) {
-    psRoiPoolBackward(job, y.data_ptr<double>(), dense_rois.data_ptr<double>(), x.data_ptr<double>());
-  } else {
-    psRoiPoolBackward(job, y.data_ptr<float>(), dense_rois.data_ptr<float>(), x.data_ptr<float>());
-  }
+  AT_DISPATCH_FLOATING_TYPES(dtype, "_ps_roi_pool_backward", [&] {
+    psRoiPoolBackward(job, y.data_ptr<scalar_t>(), dense_rois.data_ptr<scalar_t>(), x.data_ptr<scalar_t>());
+  });
   return x.to(grad.scalar_type());
 }
 

@@ -1,36 +1,11 @@
 // ipex_studio::roi_align: torchvision::roi_align, regions of feature maps averaged to one size, with its gradient.
+#include <ATen/Dispatch.h>
 #include <torch/library.h>
 
 #include "kernels/torch/ops/roi_operator.h"
-#include "kernels/vision/roi_grid.h"
 
 namespace ipex_studio {
 namespace {
-
-template <typename T>
-void checkSamples(const RoiAlignJob& job, const T* rois) {
-  for (std::int64_t r = 0; r < job.rois; ++r) {
-    const T* const roi = rois + 5 * r;
-    TORCH_CHECK(roiSamples(job, roi) <= kMaxRoiSamples, "roi_align: region ", r, " (", roi[1], ", ", roi[2], ", ",
-                roi[3], ", ", roi[4], ") is too large to be sampled pixel by pixel; give a sampling_ratio.");
-  }
-}
-
-template <typename T>
-at::Tensor aligned(const RoiAlignJob& job, const at::Tensor& x, const at::Tensor& rois) {
-  checkSamples(job, rois.data_ptr<T>());
-  at::Tensor y = at::empty({job.rois, job.channels, job.pooled_height, job.pooled_width}, x.options());
-  roiAlign(job, x.data_ptr<T>(), rois.data_ptr<T>(), y.data_ptr<T>());
-  return y;
-}
-
-template <typename T>
-at::Tensor alignedBackward(const RoiAlignJob& job, const at::Tensor& grad, const at::Tensor& rois) {
-  checkSamples(job, rois.data_ptr<T>());
-  at::Tensor x = at::empty({job.images, job.channels, job.height, job.width}, grad.options());
-  roiAlignBackward(job, grad.data_ptr<T>(), rois.data_ptr<T>(), x.data_ptr<T>());
-  return x;
-}
 
 using Forward = at::Tensor(const at::Tensor&, const at::Tensor&, double, std::int64_t, std::int64_t, std::int64_t,
                            bool);
@@ -42,7 +17,11 @@ at::Tensor roiAlignOnCpu(const at::Tensor& input, const at::Tensor& rois, double
   const at::ScalarType dtype = visionDtype("roi_align", input);
   const at::Tensor x = input.to(dtype).contiguous(), dense_rois = rois.to(dtype).contiguous();
   const RoiAlignJob job = roiJob("roi_align", x.sizes(), dense_rois, {scale, height, width, sampling, is_aligned});
-  const at::Tensor y = dtype == at::kDouble ? aligned<double>(job, x, dense_rois) : aligned<float>(job, x, dense_rois);
+  checkRoiSamples("roi_align", job, dense_rois);
+  const at::Tensor y = at::empty({job.rois, job.channels, height, width}, x.options());
+  AT_DISPATCH_FLOATING_TYPES(dtype, "roi_align", [&] {
+    roiAlign(job, x.data_ptr<scalar_t>(), dense_rois.data_ptr<scalar_t>(), y.data_ptr<scalar_t>());
+  });
   return y.to(input.scalar_type());
 }
 
@@ -56,8 +35,11 @@ at::Tensor roiAlignBackwardOnCpu(const at::Tensor& grad, const at::Tensor& rois,
                                  {scale, height, width, sampling, is_aligned});
   TORCH_CHECK(y.sizes() == at::IntArrayRef({job.rois, channels, height, width}),
               "_roi_align_backward: the gradient has sizes ", y.sizes(), ".");
-  const at::Tensor x =
-      dtype == at::kDouble ? alignedBackward<double>(job, y, dense_rois) : alignedBackward<float>(job, y, dense_rois);
+  checkRoiSamples("roi_align", job, dense_rois);
+  const at::Tensor x = at::empty({images, channels, image_height, image_width}, y.options());
+  AT_DISPATCH_FLOATING_TYPES(dtype, "_roi_align_backward", [&] {
+    roiAlignBackward(job, y.data_ptr<scalar_t>(), dense_rois.data_ptr<scalar_t>(), x.data_ptr<scalar_t>());
+  });
   return x.to(grad.scalar_type());
 }
 

@@ -23,6 +23,16 @@ struct RoiArguments {
 // are not there. `rois`: contiguous.
 RoiAlignJob roiJob(const char* name, at::IntArrayRef input, const at::Tensor& rois, const RoiArguments& arguments);
 
+// Throws c10::Error for a region that asks for more samples than the kernels take. `rois`: contiguous.
+void checkRoiSamples(const char* name, const RoiAlignJob& job, const at::Tensor& rois);
+
+// The channels of a result whose bins have channels of the input of their own. Throws c10::Error where these are no
+// multiple of the bins.
+std::int64_t positionSensitiveChannels(const char* name, const RoiAlignJob& job);
+
+// The channel of the input that each element of such a result [rois, channels, height, width] reads, int32.
+at::Tensor channelMapping(const RoiAlignJob& job, at::IntArrayRef result);
+
 // The node of autograd. Operator::forward(input, rois, arguments) calls the operator below autograd and returns its
 // result, with a second one that only the gradient reads or an undefined tensor; Operator::backward(grad, rois, second,
 // arguments, sizes of the input) returns the gradient of the input.

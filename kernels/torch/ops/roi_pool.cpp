@@ -1,4 +1,5 @@
 // ipex_studio::roi_pool: torchvision::roi_pool, the greatest value of each bin of a region, with its gradient.
+#include <ATen/Dispatch.h>
 #include <torch/library.h>
 
 #include "kernels/torch/ops/roi_operator.h"
@@ -18,13 +19,10 @@ RoiPoolResult roiPoolOnCpu(const at::Tensor& input, const at::Tensor& rois, doub
   const RoiAlignJob job = roiJob("roi_pool", x.sizes(), dense_rois, {scale, height, width});
   const at::Tensor y = at::empty({job.rois, job.channels, height, width}, x.options());
   const at::Tensor pixels = at::empty(y.sizes(), x.options().dtype(at::kInt));
-  if (dtype == at::kDouble) {
-    roiPool(job, x.data_ptr<double>(), dense_rois.data_ptr<double>(), y.data_ptr<double>(),
+  AT_DISPATCH_FLOATING_TYPES(dtype, "roi_pool", [&] {
+    roiPool(job, x.data_ptr<scalar_t>(), dense_rois.data_ptr<scalar_t>(), y.data_ptr<scalar_t>(),
             pixels.data_ptr<std::int32_t>());
-  } else {
-    roiPool(job, x.data_ptr<float>(), dense_rois.data_ptr<float>(), y.data_ptr<float>(),
-            pixels.data_ptr<std::int32_t>());
-  }
+  });
   return {y.to(input.scalar_type()), pixels};
 }
 
@@ -42,13 +40,10 @@ at::Tensor roiPoolBackwardOnCpu(const at::Tensor& grad, const at::Tensor& rois, 
   TORCH_CHECK(pixels.numel() == 0 || pixels.max().item<std::int64_t>() < image_height * image_width,
               "_roi_pool_backward: a place lies outside of the image.");
   const at::Tensor x = at::empty({images, channels, image_height, image_width}, y.options());
-  if (dtype == at::kDouble) {
-    roiPoolBackward(job, y.data_ptr<double>(), dense_rois.data_ptr<double>(), pixels.data_ptr<std::int32_t>(),
-                    x.data_ptr<double>());
-  } else {
-    roiPoolBackward(job, y.data_ptr<float>(), dense_rois.data_ptr<float>(), pixels.data_ptr<std::int32_t>(),
-                    x.data_ptr<float>());
-  }
+  AT_DISPATCH_FLOATING_TYPES(dtype, "_roi_pool_backward", [&] {
+    roiPoolBackward(job, y.data_ptr<scalar_t>(), dense_rois.data_ptr<scalar_t>(), pixels.data_ptr<std::int32_t>(),
+                    x.data_ptr<scalar_t>());
+  });
   return x.to(grad.scalar_type());
 }
 
