@@ -92,6 +92,21 @@ void drawAxisY(const Ui& ui, const ChartScale& y, float left, float right,
   }
 }
 
+void drawChartBesideList(const Ui& ui, const ListBeside& beside, const std::function<void()>& draw_chart,
+                         const std::function<void()>& draw_list) {
+  const float width = ImGui::GetWindowWidth();
+  const bool with_list = width > ui.px(beside.points + beside.chart_points);
+  const float chart_width = with_list ? width - ui.px(beside.points) : width;
+  const float top = ImGui::GetCursorPosY();
+  if (beginArea(ui, "chart", {chart_width, 0}, ui.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse))
+    draw_chart();
+  endArea();
+  if (!with_list) return;
+  ImGui::SetCursorPos({chart_width, top});
+  if (beginArea(ui, beside.id, {0, 0}, ui.theme.panel, beside.padding)) draw_list();
+  endArea();
+}
+
 void keyValue(const Ui& ui, const std::string& key, const std::string& text, float key_points, float width,
               ImU32 color) {
   const float left = ImGui::GetCursorPosX();

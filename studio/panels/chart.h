@@ -38,6 +38,19 @@ void drawAxisY(const Ui& ui, const ChartScale& y, float left, float right,
 // Draws a line of small text. `align` 0: it begins at `at`; 0.5: centred; 1: it ends there.
 void chartText(const Ui& ui, ImVec2 at, ImU32 color, const std::string& text, float align = 0, ImFont* font = nullptr);
 
+// A list at the right of a chart.
+struct ListBeside {
+  const char* id;
+  float points;        // its width
+  float chart_points;  // width that the chart has at least; narrower windows have no list
+  ImVec2 padding;
+};
+
+// Fills the window with a chart and, where there is room, a list beside it. A function is called where its area is
+// seen.
+void drawChartBesideList(const Ui& ui, const ListBeside& beside, const std::function<void()>& draw_chart,
+                         const std::function<void()>& draw_list);
+
 // Draws a dim key and its text in two columns at the cursor, for lists beside charts.
 void keyValue(const Ui& ui, const std::string& key, const std::string& text, float key_points, float width,
               ImU32 color);

@@ -48,17 +48,8 @@ class LatencyPanel : public Panel {
                  pressOptimize(snapshot) + ": how much single runs differ is drawn here.");
       return;
     }
-    const float width = ImGui::GetWindowWidth();
-    const bool with_list = width > ui_.px(kLatencyListPoints + 300);
-    const float chart_width = with_list ? width - ui_.px(kLatencyListPoints) : width;
-    const float top = ImGui::GetCursorPosY();
-    if (beginArea(ui_, "chart", {chart_width, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse))
-      drawCharts();
-    endArea();
-    if (!with_list) return;
-    ImGui::SetCursorPos({chart_width, top});
-    if (beginArea(ui_, "numbers", {0, 0}, ui_.theme.panel, {14, 12})) drawNumbers();
-    endArea();
+    drawChartBesideList(
+        ui_, {"numbers", kLatencyListPoints, 300, {14, 12}}, [&] { drawCharts(); }, [&] { drawNumbers(); });
   }
 
  private:

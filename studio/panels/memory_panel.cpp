@@ -55,18 +55,10 @@ class MemoryPanel : public Panel {
       selection.select(run.rows[static_cast<std::size_t>(tensorOfStep().row)].origins, true);
     }
     if (selection.empty()) step_ = -1;
-    const float width = ImGui::GetWindowWidth();
-    const bool with_list = width > ui_.px(kMemoryListPoints + 320);
-    const float chart_width = with_list ? width - ui_.px(kMemoryListPoints) : width;
-    const float top = ImGui::GetCursorPosY();
     double at_ns = memory_.peak_at_ns;
-    if (beginArea(ui_, "chart", {chart_width, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse))
-      at_ns = drawChart(run, selection);
-    endArea();
-    if (!with_list) return;
-    ImGui::SetCursorPos({chart_width, top});
-    if (beginArea(ui_, "alive", {0, 0}, ui_.theme.panel, {10, 10})) drawAlive(run, at_ns, selection);
-    endArea();
+    drawChartBesideList(
+        ui_, {"alive", kMemoryListPoints, 320, {10, 10}}, [&] { at_ns = drawChart(run, selection); },
+        [&] { drawAlive(run, at_ns, selection); });
   }
 
  private:

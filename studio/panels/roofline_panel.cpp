@@ -50,17 +50,9 @@ class RooflinePanel : public Panel {
       return;
     }
     stepByKey(run, selection);
-    const float width = ImGui::GetWindowWidth();
-    const bool with_list = width > ui_.px(kRooflineListPoints + 340);
-    const float chart_width = with_list ? width - ui_.px(kRooflineListPoints) : width;
-    const float top = ImGui::GetCursorPosY();
-    if (beginArea(ui_, "chart", {chart_width, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse))
-      drawChart(run, snapshot.peaks, selection);
-    endArea();
-    if (!with_list) return;
-    ImGui::SetCursorPos({chart_width, top});
-    if (beginArea(ui_, "gains", {0, 0}, ui_.theme.panel, {10, 10})) drawGains(run, snapshot.peaks, selection);
-    endArea();
+    drawChartBesideList(
+        ui_, {"gains", kRooflineListPoints, 340, {10, 10}}, [&] { drawChart(run, snapshot.peaks, selection); },
+        [&] { drawGains(run, snapshot.peaks, selection); });
   }
 
  private:

@@ -94,17 +94,8 @@ class TrainingPanel : public Panel {
       shown_ = snapshot.job->training;
       collect();
     }
-    const float width = ImGui::GetWindowWidth();
-    const bool with_list = width > ui_.px(kTrainingListPoints + 320);
-    const float chart_width = with_list ? width - ui_.px(kTrainingListPoints) : width;
-    const float top = ImGui::GetCursorPosY();
-    if (beginArea(ui_, "chart", {chart_width, 0}, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollWithMouse))
-      drawCharts();
-    endArea();
-    if (!with_list) return;
-    ImGui::SetCursorPos({chart_width, top});
-    if (beginArea(ui_, "facts", {0, 0}, ui_.theme.panel, {14, 12})) drawFacts();
-    endArea();
+    drawChartBesideList(
+        ui_, {"facts", kTrainingListPoints, 320, {14, 12}}, [&] { drawCharts(); }, [&] { drawFacts(); });
   }
 
  private:
