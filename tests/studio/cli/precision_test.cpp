@@ -30,14 +30,7 @@ class PrecisionTest : public ::testing::Test {
   std::string data(int count, float scale = 1) const { return writeSamples(pit_.path("data.npy"), count, scale); }
   // Expects one sentence on the last line, the given code, and no recipe or model left behind.
   void refused(std::vector<std::string> arguments, int code, const std::string& part) const {
-    const Outcome outcome = pit_.run(arguments);
-    EXPECT_EQ(outcome.code, code) << outcome.err;
-    const std::size_t line = outcome.err.rfind("ipex-studio: ");
-    ASSERT_NE(line, std::string::npos) << outcome.err;
-    const std::string sentence = outcome.err.substr(line);
-    EXPECT_THAT(sentence, HasSubstr(part));
-    EXPECT_THAT(sentence, EndsWith(".\n"));
-    EXPECT_EQ(std::count(sentence.begin(), sentence.end(), '\n'), 1) << sentence;
+    expectOneSentence(pit_.run(arguments), code, part);
     EXPECT_FALSE(fs::exists(pit_.path("out.json")));
     EXPECT_FALSE(fs::exists(pit_.path("out.pt")));
   }

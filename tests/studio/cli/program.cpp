@@ -2,10 +2,12 @@
 #include "tests/studio/cli/program.h"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -121,5 +123,15 @@ std::string programPath() { return IPEX_BINARY_DIR "/ipex-studio"; }
 std::string modelFile(const std::string& name) { return model_files->folder() + "/" + name; }
 
 std::string victimFile() { return modelFile("victim.txt"); }
+
+void expectOneSentence(const Outcome& outcome, int code, const std::string& part) {
+  EXPECT_EQ(outcome.code, code) << outcome.err;
+  const std::size_t line = outcome.err.rfind("ipex-studio: ");
+  ASSERT_NE(line, std::string::npos) << outcome.err;
+  const std::string sentence = outcome.err.substr(line);
+  EXPECT_THAT(sentence, ::testing::HasSubstr(part));
+  EXPECT_THAT(sentence, ::testing::EndsWith(".\n"));
+  EXPECT_EQ(std::count(sentence.begin(), sentence.end(), '\n'), 1) << sentence;
+}
 
 }  // namespace ipex_studio::testing

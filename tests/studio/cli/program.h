@@ -34,6 +34,9 @@ class Sandpit {
   std::string folder_;
 };
 
+// Expects the exit code, and one sentence on the last line of the errors with `part` in it.
+void expectOneSentence(const Outcome& outcome, int code, const std::string& part);
+
 // Waits for a started program and returns its exit code as in Outcome; stores its resources in `usage` if that is
 // given.
 int waitFor(pid_t pid, rusage* usage = nullptr);

@@ -60,14 +60,7 @@ class Train : public ::testing::Test {
   }
   // Expects one sentence on the last line, and that nothing was written.
   void refused(const std::vector<std::string>& arguments, int code, const std::string& part) const {
-    const Outcome outcome = pit_.run(arguments);
-    EXPECT_EQ(outcome.code, code) << outcome.err;
-    const std::size_t line = outcome.err.rfind("ipex-studio: ");
-    ASSERT_NE(line, std::string::npos) << outcome.err;
-    const std::string sentence = outcome.err.substr(line);
-    EXPECT_THAT(sentence, HasSubstr(part));
-    EXPECT_THAT(sentence, EndsWith(".\n"));
-    EXPECT_EQ(std::count(sentence.begin(), sentence.end(), '\n'), 1) << sentence;
+    expectOneSentence(pit_.run(arguments), code, part);
     EXPECT_FALSE(fs::exists(pit_.path("out.pt")));
   }
   void waitForFile(const std::string& path) const {
