@@ -34,7 +34,8 @@ struct DataSetOptions {
   std::int64_t batch = 1;  // samples per batch; a recorded case stays as it is
   // Floats of other widths become FP32, since numpy writes float64 unasked; not in a recorded case.
   bool floats_as_fp32 = false;
-  // Of a folder of CIFAR-10 or MNIST the files to train on, not those to test on; no batch is larger than the data.
+  // True: a folder of CIFAR-10 or MNIST gives its files to train on instead of those to test on, and no batch is larger
+  // than the data.
   bool for_training = false;
   // In .npy, .npz, .pt: targets may be tensors of any type and size per sample, not labels alone.
   bool any_targets = false;

@@ -30,7 +30,7 @@ struct TrainingEpoch {
   std::int64_t elapsed_ns = 0;  // its steps and its validation
 };
 
-// What one `train` did.
+// One training: its settings, steps and epochs.
 struct TrainingRecord {
   std::string loss;       // "cross_entropy"
   std::string optimizer;  // "sgd:lr=0.01,momentum=0.9"

@@ -15,7 +15,7 @@ namespace ipex_studio {
 struct TrainingState {
   std::int64_t step = 0;    // steps that were done
   std::int64_t judged = 0;  // epochs whose end was seen
-  // What has to be the same for the continuation to be the same.
+  // A run that continues this one has to have the same data, seed and optimizer.
   std::string data;  // DataSet::fingerprint()
   std::uint64_t seed = 0;
   std::string optimizer;  // its name

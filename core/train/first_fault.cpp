@@ -49,7 +49,7 @@ std::string firstFault(const torch::jit::Module& module, const Inputs& arguments
     const at::NoGradGuard no_gradients;
     runner->run(copiedArguments(module, module, arguments));
   } catch (const std::exception&) {
-    // What was found before it failed stands.
+    // A node found before the failure stays found.
   }
   return found;
 }

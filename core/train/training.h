@@ -56,7 +56,7 @@ class Training {
   // the targets.
   Training(torch::jit::Module module, DataSet& data, const DataSet* validation, const TrainingOptions& options);
 
-  // What is known before the first step: all fields but `steps` and `ends`.
+  // The record as it is before the first step: `steps` and `ends` are empty.
   TrainingRecord record() const;
   // Sentences about what will not be trained as might be expected.
   std::vector<std::string> notes() const;

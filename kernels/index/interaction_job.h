@@ -15,7 +15,7 @@ namespace ipex_studio {
 constexpr std::int64_t kFeaturesBehind = 64;
 
 struct InteractionJob {
-  // Where a feature begins in the operands of sample 0, and how far it is to the next sample.
+  // The beginning of a feature in the operands of sample 0, and its distance to that of the next sample.
   struct Feature {
     std::size_t source = 0;
     std::int64_t offset = 0, stride = 0;  // elements

@@ -172,7 +172,7 @@ TouchedRows touchedRowsOf(const Bags& bags) {
   return touched;
 }
 
-// What one table's gradients are made of.
+// The operands of one table's gradients.
 template <typename T>
 struct GradientSource {
   const Bags& bags;

@@ -29,7 +29,8 @@ struct Bags {
   std::int64_t padding = -1;
 };
 
-// What is wrong with ids or offsets, as "position 7 holds 70, and the table has 50 rows"; empty if nothing is.
+// Returns the first fault of ids or offsets, as "position 7 holds 70, and the table has 50 rows"; empty if there is
+// none.
 std::string checkBags(const Bags& bags);
 
 // results[t]: [bags, width] of table t. places[t]: for kMax, [bags, width] of s64: the ids that gave the maxima, -1 for

@@ -15,7 +15,8 @@
 
 namespace ipex_studio {
 
-// Where the numbers of a parameter are. To the rules all are FP32, and no form rounds them from step to step.
+// The memory that holds the numbers of a parameter. Rules compute on FP32 in all forms, and no form rounds the numbers
+// from step to step.
 enum class ParameterForm : std::uint8_t {
   kSingle,        // in `parameter`
   kSplit,         // the upper 16 bits of each in `half`, a BF16 that was cut off, the lower 16 in `lower`
@@ -57,9 +58,9 @@ struct UpdateOptions {
   std::string isa;  // a machine_facts tier that instructions stay within; empty: what this machine has
 };
 
-// Does one step. `settings`: one list a group, as kernels/optim/optimizer.h orders them. Returns the norm of all
-// gradients after gradient_scale if max_norm or skip_infinite ask for it, else 0; if it is not finite, skip_infinite
-// has kept everything as it was. May be called at once for tensors that do not overlap.
+// Updates all parameters by one step. `settings`: one list a group, as kernels/optim/optimizer.h orders them. Returns
+// the norm of all gradients after gradient_scale if max_norm or skip_infinite ask for it, else 0; if it is not finite,
+// skip_infinite has kept everything as it was. May be called at once for tensors that do not overlap.
 double updateParameters(Optimizer optimizer, const std::vector<std::vector<double>>& settings,
                         const std::vector<OptimizerTensor>& tensors, const UpdateOptions& options);
 

@@ -17,8 +17,8 @@ struct ReferenceTensor {
   std::int64_t step = 1;
 };
 
-// As updateParameters(), from formulas of the papers and of torch.optim, in no particular order of operations. Settings
-// are those that single precision holds: callers that compare round lr, beta1 and so on first where that matters.
+// The plain version of updateParameters(), by the formulas of the papers and of torch.optim. Settings are those that
+// single precision holds: callers that compare round lr, beta1 and so on first where that matters.
 double updateParametersRef(Optimizer optimizer, const std::vector<std::vector<double>>& settings,
                            std::vector<ReferenceTensor>* tensors, const UpdateOptions& options);
 

@@ -1,4 +1,5 @@
-// What a step of one tensor computes with: numbers found in double precision once, as Python finds them, then rounded.
+// The numbers that a step of one tensor computes with: found in double precision once, as Python finds them, and then
+// rounded.
 #pragma once
 
 #include <cstdint>
