@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/model/verify.h"
 #include "core/record/bisect_record.h"
+#include "core/verify/verify.h"
 
 namespace ipex_studio {
 

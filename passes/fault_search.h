@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/verify.h"
+#include "core/verify/verify.h"
 #include "passes/optimize.h"
 
 namespace ipex_studio {

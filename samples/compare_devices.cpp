@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/model/measure.h"
-#include "core/model/verify.h"
+#include "core/verify/verify.h"
 #include "passes/optimize.h"
 
 namespace {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "core/model/verify.h"
 #include "core/record/bisect_record.h"
 #include "core/torch/torch_compat.h"
+#include "core/verify/verify.h"
 
 namespace ipex_studio {
 

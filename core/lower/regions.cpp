@@ -234,11 +234,19 @@ class RegionBuilder {
   RegionResult& result_;
 };
 
-constexpr std::size_t kMaxInnerBlocks = 32;
+// Blocks of conditions and loops that may have regions: each region costs memory and a plan for each size.
+constexpr std::size_t kMaxInnerBlocks = 64;
 
-// Branches of conditions and bodies of loops, inner ones first. Values whose sizes differ between the rounds of a loop
-// have no known ones, so that no plan is compiled in each round.
-std::vector<Block*> innerBlocks(Graph& graph) {
+// A branch of a condition or the body of a loop.
+struct InnerBlock {
+  Block* block = nullptr;
+  std::vector<Node*> lowerable;
+  bool left_out = false;
+};
+
+// The blocks that hold nodes to lower, inner ones first. Values whose sizes differ between the rounds of a loop have no
+// known ones, so that no plan is compiled in each round.
+std::vector<InnerBlock> innerBlocks(Graph& graph) {
   std::vector<Block*> found, open{graph.block()};
   while (!open.empty()) {
     Block* block = open.back();
@@ -251,14 +259,25 @@ std::vector<Block*> innerBlocks(Graph& graph) {
       }
     }
   }
-  std::reverse(found.begin(), found.end());
-  return found;
+  std::vector<InnerBlock> computing;
+  for (auto block = found.rbegin(); block != found.rend(); ++block) {
+    InnerBlock inner{*block};
+    for (Node* node : (*block)->nodes()) {
+      if (std::holds_alternative<LoweredNode>(lowerNode(node))) inner.lowerable.push_back(node);
+    }
+    if (!inner.lowerable.empty()) computing.push_back(std::move(inner));
+  }
+  return computing;
 }
 
-// True if the block holds a node that can be lowered.
-bool mayCompute(Block& block) {
-  return std::any_of(block.nodes().begin(), block.nodes().end(),
-                     [](Node* node) { return std::holds_alternative<LoweredNode>(lowerNode(node)); });
+// Leaves out those that compute least until no more than kMaxInnerBlocks are left.
+void leaveOutSmallest(std::vector<InnerBlock>& blocks) {
+  std::vector<InnerBlock*> by_size;
+  for (InnerBlock& inner : blocks) by_size.push_back(&inner);
+  std::stable_sort(by_size.begin(), by_size.end(), [](const InnerBlock* one, const InnerBlock* other) {
+    return one->lowerable.size() > other->lowerable.size();
+  });
+  for (std::size_t i = kMaxInnerBlocks; i < by_size.size(); ++i) by_size[i]->left_out = true;
 }
 
 }  // namespace
@@ -267,12 +286,17 @@ RegionResult buildRegions(Graph& graph, OriginTable& origins, const LeftOut& lef
   RegionResult result;
   const NodeEffects effects = effectsOf(graph);
   const NodeSet strided = nodesWithShownStrides(graph);
-  std::size_t blocks = 0;
-  for (Block* inner : innerBlocks(graph)) {
-    if (blocks == kMaxInnerBlocks) break;
-    if (!mayCompute(*inner)) continue;
-    ++blocks;
-    RegionBuilder(graph, *inner, effects, strided, left_out, origins, min_ops, result).build();
+  std::vector<InnerBlock> blocks = innerBlocks(graph);
+  leaveOutSmallest(blocks);
+  for (const InnerBlock& inner : blocks) {
+    if (!inner.left_out) {
+      RegionBuilder(graph, *inner.block, effects, strided, left_out, origins, min_ops, result).build();
+      continue;
+    }
+    result.remarks.push_back(
+        {"lower-to-plan", RemarkKind::kMissed, reasons::kControlFlow,
+         fmt::format("The {} branches and loops that hold more have the regions.", kMaxInnerBlocks),
+         origins.of(inner.lowerable)});
   }
   RegionBuilder(graph, *graph.block(), effects, strided, left_out, origins, min_ops, result).build();
   return result;

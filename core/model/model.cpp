@@ -54,50 +54,25 @@ void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen, b
                                                                                   : type);
 }
 
-// True if an output of a condition or a loop is one of these values inside.
-bool comesOutOf(const torch::jit::Node* node, std::size_t output,
-                const std::unordered_set<const torch::jit::Value*>& changing) {
-  const bool loop = node->kind() == c10::prim::Loop;  // whose body also takes the round and gives whether it goes on
-  if (!loop && node->kind() != c10::prim::If) return false;
-  return std::any_of(node->blocks().begin(), node->blocks().end(), [&](const torch::jit::Block* block) {
-    return changing.count(block->outputs()[output + (loop ? 1 : 0)]) > 0 ||
-           (loop && changing.count(block->inputs()[output + 1]) > 0);
-  });
-}
-
-// Takes the types away from what a block computes from values whose rank or dtype differs between the rounds of a loop:
-// another number of rounds than the example's may give another rank.
-void forgetTypes(torch::jit::Block* block, std::unordered_set<const torch::jit::Value*>& changing) {
-  for (torch::jit::Node* node : block->nodes()) {
-    for (torch::jit::Block* inner : node->blocks()) forgetTypes(inner, changing);
-    const bool reads = std::any_of(node->inputs().begin(), node->inputs().end(),
-                                   [&](const torch::jit::Value* input) { return changing.count(input) > 0; });
-    for (std::size_t o = 0; o < node->outputs().size(); ++o) {
-      torch::jit::Value* output = node->output(o);
-      if (!reads && !comesOutOf(node, o, changing)) continue;
-      changing.insert(output);
-      if (output->type()->isSubtypeOf(*c10::TensorType::get())) output->setType(c10::TensorType::get());
-    }
-  }
-}
-
 // Values that loops carry, with the rank and dtype of their first round.
 class CarriedValues {
  public:
   void note(const torch::jit::Value* value, const torch::jit::IValue& seen) {
     if (!seen.isTensor() || !seen.toTensor().defined()) return;
     const Kind kind{seen.toTensor().dim(), seen.toTensor().scalar_type()};
-    if (first_.emplace(value, kind).first->second != kind) changing_.insert(value);
+    const Kind first = first_.emplace(value, kind).first->second;
+    changing_.add(value, {first.rank != kind.rank, first.dtype != kind.dtype});
   }
 
-  void forgetChanging(torch::jit::Graph& graph) {
-    if (!changing_.empty()) forgetTypes(graph.block(), changing_);
-  }
+  ChangingTypes& changing() { return changing_; }
 
  private:
-  using Kind = std::pair<std::int64_t, at::ScalarType>;
+  struct Kind {
+    std::int64_t rank;
+    at::ScalarType dtype;
+  };
   std::unordered_map<const torch::jit::Value*, Kind> first_;
-  std::unordered_set<const torch::jit::Value*> changing_;
+  ChangingTypes changing_;
 };
 
 // Freezes a copy; `module` stays as it is. The copy shares its weights, as torch::jit::freeze does: a second copy of
@@ -228,7 +203,8 @@ void recordShapes(torch::jit::Module& module, const Inputs& inputs) {
   });
   for (std::size_t a = 1; a < arguments.size(); ++a) noteShape(graph->inputs()[a], arguments[a]);
   runner->run(std::move(arguments));
-  carried_values.forgetChanging(*graph);
+  carried_values.changing().addBranches(*graph);
+  carried_values.changing().forget(*graph);
 }
 
 }  // namespace ipex_studio

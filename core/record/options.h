@@ -47,8 +47,8 @@ struct OptimizeOptions {
   bool calibrate = false;           // prepare for core/quantization/calibrate.h; only with precision kFp32
   std::string quantization_recipe;  // core/quantization/recipe.h's text; kInt8 needs one
   bool equalize = false;            // with calibrate: level the ranges of channels between layers first
-  double min_cosine = 0;            // least cosine at which results below FP32 pass; 0: the rule of core/model/verify.h
-  std::int32_t weight_bits = 0;     // bits of INT8 weights: 8, 7, or 0: 8 where the device has VNNI, else 7
+  double min_cosine = 0;         // least cosine at which results below FP32 pass; 0: the rule of core/verify/verify.h
+  std::int32_t weight_bits = 0;  // bits of INT8 weights: 8, 7, or 0: 8 where the device has VNNI, else 7
 };
 
 // The aim of choosing a split of the cores into instances and threads by measuring.

@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/model/further_inputs.h"
 #include "core/model/module_state.h"
+#include "core/verify/further_inputs.h"
 #include "studio/engine/jobs.h"
 
 namespace ipex_studio {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/verify.h"
+#include "core/verify/verify.h"
 #include "studio/engine/job_inputs.h"
 
 namespace ipex_studio {
@@ -28,7 +28,7 @@ AccuracyRecord worstAccuracy(const EngineJob& job, const AccuracyRule& rule, con
 // What decided the way of comparing with these results; empty if they are compared as those of any model in FP32.
 std::vector<std::string> remarksOn(const ReferenceResults& reference);
 
-// What comparing on inputs beside the example's (core/model/further_inputs.h) gave.
+// What comparing on inputs beside the example's (core/verify/further_inputs.h) gave.
 struct FurtherAccuracy {
   AccuracyRecord worst;         // passes if nothing was found to compare on
   std::string tried;            // what was tried, as a sentence

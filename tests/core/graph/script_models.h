@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/lower/region_object.h"
-#include "core/model/verify.h"
 #include "core/op/plan_spec.h"
 #include "core/record/warning_reasons.h"
+#include "core/verify/verify.h"
 #include "passes/optimize.h"
 
 namespace ipex_studio::testing {

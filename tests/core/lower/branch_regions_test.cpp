@@ -32,6 +32,23 @@ TEST(BranchRegions, BranchesInBranches) {
   EXPECT_GE(regionsIn(result.module), 2);
 }
 
+// The outer branch, which computes most, comes after all those nested in it.
+TEST(BranchRegions, WhereThereAreManyTheLargestHaveRegions) {
+  std::string body =
+      "    y = x\n"
+      "    if x.size(0) > 1:\n"
+      "        y = torch.relu(torch.linear(x, self.w)) * self.v + self.v\n"
+      "        y = torch.tanh(torch.linear(y, self.w)) * self.v\n";
+  for (int i = 0; i < 80; ++i)
+    body += "        if bool(x[0, 0] > " + std::to_string(0.01 * i) + "):\n            y = y * self.v\n";
+  const Module module =
+      scriptModule("def forward(self, x):\n" + body + "    return y\n", {{"w", weight({4, 4})}, {"v", weight({4})}});
+  OptimizedModel result = expectSame(module, {Inputs{at::ones({2, 4})}, Inputs{at::ones({1, 4})}});
+  EXPECT_EQ(regionsIn(result.module), 64);
+  const std::string text = result.module.get_method("forward").graph()->toString(false);
+  EXPECT_EQ(text.find("aten::linear"), std::string::npos) << text;
+}
+
 TEST(BranchRegions, ViewsAndWritesAcrossBranches) {
   expectSameBothWays(
       "    y = x * 2.0\n"
@@ -176,6 +193,23 @@ TEST(BranchRegions, RanksBehindALoopAreNoFactsEither) {
       "    return torch.sigmoid(torch.relu(x * 2.0) + 1.0)\n");
   const auto inputs = [](std::int64_t rounds) { return Inputs{at::randn({3, 2, 4}), rounds}; };
   expectSame(module, {inputs(1), inputs(2), inputs(3), inputs(0)});
+}
+
+// A detector that finds nothing does not reshape its boxes.
+TEST(BranchRegions, RanksThatDifferBetweenBranchesAreNoFacts) {
+  const Module module = scriptModule(
+      "def forward(self, x, n: int):\n"
+      "    y = torch.tanh(x) * 2.0\n"
+      "    if n > 0:\n        y = y.reshape(n, -1, 2)\n"
+      "    y = torch.relu(y * 3.0) + 1.0\n"
+      "    z = torch.linear(y.reshape(-1, 4), self.w)\n"
+      "    return y, torch.tanh(z) * 2.0\n",
+      {{"w", weight({4, 4})}});
+  OptimizedModel result =
+      expectSame(module, {Inputs{at::randn({2, 4}), std::int64_t{2}}, Inputs{at::randn({2, 4}), std::int64_t{0}}});
+  const std::string text = result.module.get_method("forward").graph()->toString(false);
+  EXPECT_EQ(text.find("aten::linear"), std::string::npos) << text;  // its operand has two dimensions either way
+  EXPECT_NE(text.find("aten::relu"), std::string::npos) << text;
 }
 
 TEST(BranchRegions, WhatGrowsFromRoundToRoundIsLeft) {

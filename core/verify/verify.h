@@ -6,17 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "core/model/reference_results.h"
 #include "core/record/options.h"
+#include "core/verify/reference_results.h"
 
 namespace ipex_studio {
 
 // The rule by which `actual` is compared with the model's own results. Reference: the model converted to FP64 before
 // freezing where that is possible, with the bound 2 × eager's own error + 1e-5 · max|ref|; otherwise eager FP32 with
-// 1e-4 · max|ref|. Below FP32 no bound on single elements is meaningful; the direction of each result must hold. A
-// model that computes below FP32 itself is judged like that, whatever it was optimized for. Both sides draw the same
-// random numbers; for a model whose results depend on them eager FP32 is the reference. Results that the model rounds,
-// compares or takes as places of greatest values may be on the other side of a jump that is nearer than the bound.
+// 1e-4 · max|ref|. Eager's own error is at least what its results move when weights change in their last bits. Below
+// FP32 no bound on single elements is meaningful; the direction of each result must hold. A model that computes below
+// FP32 itself is judged like that, whatever it was optimized for. Both sides draw the same random numbers; for a model
+// whose results depend on them eager FP32 is the reference. Results that the model rounds, compares or takes as places
+// of greatest values may be on the other side of a jump that is nearer than the bound.
 struct AccuracyRule {
   Precision precision = Precision::kFp32;
   double min_cosine = 0;  // below FP32; 0: 0.9999 in FP16, 0.999 in BF16, 0.99 in INT8

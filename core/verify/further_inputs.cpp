@@ -1,5 +1,5 @@
 // Search for inputs that the model takes and that differ from the example.
-#include "core/model/further_inputs.h"
+#include "core/verify/further_inputs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +10,7 @@
 #include <set>
 
 #include "core/base/clock.h"
-#include "core/model/branch_coverage.h"
+#include "core/verify/branch_coverage.h"
 
 namespace ipex_studio {
 namespace {

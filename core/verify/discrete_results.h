@@ -23,6 +23,8 @@ class DiscreteResults {
   // because something wrote to a value in between.
   void check(const torch::jit::IValue& returned);
 
+  // True if a jump leads to a tensor of the result, so that judge() can tell.
+  bool leadsTo(std::size_t output) const { return jumpOf(output) != nullptr; }
   // True if a tensor of the result comes from values by rounding or comparing.
   bool rounds(std::size_t output) const;
 

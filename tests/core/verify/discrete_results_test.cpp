@@ -1,5 +1,5 @@
 // Results that jump: either side of a near jump is right, nothing else is.
-#include "core/model/discrete_results.h"
+#include "core/verify/discrete_results.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
 // Inputs beside the example: what is tried, what is kept, and that facts of an example show on them.
-#include "core/model/further_inputs.h"
+#include "core/verify/further_inputs.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "core/model/branch_coverage.h"
-#include "core/model/verify.h"
+#include "core/verify/branch_coverage.h"
+#include "core/verify/verify.h"
 #include "tests/core/graph/script_models.h"
 
 namespace ipex_studio {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@
 
 namespace ipex_studio {
 
-class DiscreteResults;  // core/model/discrete_results.h
+class DiscreteResults;  // core/verify/discrete_results.h
 
 // All tensors and numbers of a result, in order; numbers as tensors of no dimension.
 std::vector<at::Tensor> tensorsOf(const torch::jit::IValue& result);
@@ -37,6 +38,24 @@ struct RandomDraws {
   bool repeatable = true;             // equal numbers give equal results
 };
 
+// The model's own results where its weights and inputs differ in their last bits. A result that jumps then, as the
+// boxes that a detector selects among equal scores, is one of several right ones. Thread-safe.
+class RoundedOtherwise {
+ public:
+  RoundedOtherwise(torch::jit::Module original, std::vector<Inputs> steps, std::string reset)
+      : original_(std::move(original)), steps_(std::move(steps)), reset_(std::move(reset)) {}
+
+  // The results of several runs, one per step in each; they are computed when first asked for. Empty if a run fails.
+  const std::vector<std::vector<torch::jit::IValue>>& runs();
+
+ private:
+  torch::jit::Module original_;
+  std::vector<Inputs> steps_;
+  std::string reset_;
+  std::once_flag computed_;
+  std::vector<std::vector<torch::jit::IValue>> runs_;
+};
+
 // Results to compare with. They depend on no candidate, so they may be computed ahead.
 struct ReferenceResults {
   std::vector<torch::jit::IValue> own;  // the model's own, one per step
@@ -52,6 +71,8 @@ struct ReferenceResults {
   std::shared_ptr<const DiscreteResults> discrete;
   std::vector<torch::jit::IValue> values;
   std::optional<std::vector<torch::jit::IValue>> exact_values;
+  // Null where the model draws random numbers or computes below FP32.
+  std::shared_ptr<RoundedOtherwise> rounded;
 };
 // Runs copies of `original` on the steps, after calling `reset` (may be empty) on each.
 ReferenceResults referenceResults(const torch::jit::Module& original, const std::vector<Inputs>& steps,

@@ -1,5 +1,5 @@
 // Verification: the results it accepts and refuses, and its reference.
-#include "core/model/verify.h"
+#include "core/verify/verify.h"
 
 #include <gtest/gtest.h>
 
@@ -73,6 +73,38 @@ TEST(Verify, NotANumber) {
   EXPECT_FALSE(worst(special, at::tensor({1.0, 2.0, infinity, -infinity})).pass);
   EXPECT_FALSE(worst(at::tensor({1.0, 2.0}), at::tensor({1.0, nan})).pass);
   EXPECT_FALSE(worst(at::tensor({1.0, infinity}), at::tensor({1.0, -infinity})).pass);
+}
+
+// A detector of boxes with equal scores selects others when a weight changes in its last bit; so may the candidate.
+TEST(Verify, SelectionsBetweenEqualValues) {
+  const std::string code =
+      "def forward(self, x):\n"
+      "    scores = torch.sigmoid(torch.linear(x, self.w)).flatten()\n"
+      "    best, places = torch.topk(scores, 3)\n"
+      "    return torch.index(self.boxes, [places]), best, places\n";
+  const at::Tensor row = at::linspace(-1, 1.02, 64).unsqueeze(0), boxes = at::arange(32, at::kFloat).reshape({8, 4});
+  const std::string reversed =
+      "def forward(self, x):\n"
+      "    scores = torch.sigmoid(torch.linear(x, self.w)).flatten()\n"
+      "    best, places = torch.topk(torch.flip(scores, [0]) * 1.0000001, 3)\n"
+      "    return torch.index(self.boxes, [7 - places])@, best, 7 - places\n";
+  const auto verdict = [&](const at::Tensor& w, const std::string& wrong) {
+    const Module original = scriptModule(code, {{"w", w}, {"boxes", boxes}});
+    std::string other = reversed;
+    other.replace(other.find('@'), 1, wrong);
+    Module candidate = scriptModule(other, {{"w", w}, {"boxes", boxes}});
+    return verifyModule(original, candidate, {Inputs{at::ones({1, 64})}}, "")[0];
+  };
+  const at::Tensor ties = row.expand({8, 64}).contiguous();
+  const AccuracyRecord tied = verdict(ties, "");
+  EXPECT_TRUE(tied.pass) << tied.text;
+  EXPECT_NE(tied.text.find("when its weights change in the last bits"), std::string::npos) << tied.text;
+  EXPECT_FALSE(verdict(ties, " + 100.0").pass);
+  EXPECT_FALSE(verdict(ties, " / 0.0").pass);
+  // Scores that are apart leave one selection.
+  const at::Tensor apart = ties * (at::arange(8, at::kFloat) + 1).unsqueeze(1) * 0.01;
+  EXPECT_TRUE(verdict(apart, "").pass);
+  EXPECT_FALSE(verdict(apart, " - 4.0").pass);
 }
 
 TEST(Verify, ReferenceIsDoublePrecisionWherePossible) {

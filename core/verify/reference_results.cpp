@@ -1,5 +1,5 @@
-// Runs of the original: as it is, in FP64, and with other random numbers.
-#include "core/model/reference_results.h"
+// Runs of the original: as it is, in FP64, with other random numbers, and with weights rounded otherwise.
+#include "core/verify/reference_results.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,11 +9,11 @@
 #include "core/base/error.h"
 #include "core/graph/fused_op.h"
 #include "core/model/copy_value.h"
-#include "core/model/discrete_results.h"
 #include "core/model/module_state.h"
 #include "core/model/random_numbers.h"
 #include "core/model/run_mode.h"
 #include "core/torch/torch_error.h"
+#include "core/verify/discrete_results.h"
 
 namespace ipex_studio {
 namespace {
@@ -236,7 +236,56 @@ void addJumps(const Module& original, const std::vector<Inputs>& steps, const st
   }
 }
 
+constexpr int kRoundedRuns = 8;
+constexpr double kRoundingChange = 0x1p-23;  // a unit in the last place: weights come rounded to half of one
+
+// The values, each changed by up to kRoundingChange of itself.
+at::Tensor roundOtherwise(const at::Tensor& values) {
+  if (values.layout() != at::kStrided || !at::isFloatingType(values.scalar_type())) return values;
+  const at::Tensor change = (at::rand(values.sizes(), at::kDouble) * 2 - 1) * kRoundingChange;
+  return copyWithStrides(values, values.scalar_type()).mul_((1 + change).to(values.scalar_type()));
+}
+
+Module roundOtherwise(const Module& original) {
+  // The clone has graphs of its own.
+  Module copy = copyModule(original.clone(/*inplace=*/true));
+  copy.eval();
+  const auto change = [](at::Tensor tensor) {
+    if (tensor.defined()) tensor.set_data(roundOtherwise(tensor));
+  };
+  for (const at::Tensor& tensor : copy.parameters()) change(tensor);
+  for (const at::Tensor& tensor : copy.buffers()) change(tensor);
+  visitNodes(copy, [](Node* node) {
+    if (node->kind() != c10::prim::Constant || !node->hasAttribute(c10::attr::value)) return;
+    if (const auto tensor = constantTensor(node->output())) node->t_(c10::attr::value, roundOtherwise(*tensor));
+  });
+  return copy;
+}
+
 }  // namespace
+
+const std::vector<std::vector<IValue>>& RoundedOtherwise::runs() {
+  std::call_once(computed_, [this] {
+    const torch::NoGradGuard no_grad;
+    SeededGenerator generator;
+    try {
+      for (int run = 0; run < kRoundedRuns; ++run) {
+        generator.seed(kSeed + static_cast<std::uint64_t>(run));
+        Module module = roundOtherwise(original_);
+        std::vector<Inputs> steps;
+        for (const Inputs& inputs : steps_) {
+          steps.emplace_back();
+          for (const IValue& input : inputs)
+            steps.back().push_back(mapTensors(input, [](const at::Tensor& tensor) { return roundOtherwise(tensor); }));
+        }
+        runs_.push_back(runSequence(module, steps, reset_, kSeed).results);
+      }
+    } catch (const std::exception&) {
+      runs_.clear();
+    }
+  });
+  return runs_;
+}
 
 // Iterative, since results may be nested.
 std::vector<at::Tensor> tensorsOf(const IValue& result) {
@@ -301,6 +350,8 @@ ReferenceResults referenceResults(const Module& original, const std::vector<Inpu
     const bool may_be_low = reference.precision == Precision::kBf16 || reference.precision == Precision::kFp16;
     if (may_be_low && !computesBelowFp32(reference)) reference.precision = Precision::kFp32;
     addJumps(original, steps, reset, &reference);
+    if (reference.precision == Precision::kFp32 && !reference.random.matter)
+      reference.rounded = std::make_shared<RoundedOtherwise>(original, steps, reset);
     return reference;
   } catch (const c10::Error& problem) {
     throw runError(problem);

@@ -1,5 +1,5 @@
 // Counting of the blocks that a run enters.
-#include "core/model/branch_coverage.h"
+#include "core/verify/branch_coverage.h"
 
 #include <algorithm>
 #include <string_view>

@@ -1,5 +1,5 @@
 // Finds jumps in the code of a model, and replays them on values that are a little off.
-#include "core/model/discrete_results.h"
+#include "core/verify/discrete_results.h"
 
 #include <torch/csrc/jit/passes/inliner.h>
 
@@ -9,7 +9,7 @@
 #include <unordered_set>
 
 #include "core/graph/fused_op.h"
-#include "core/model/reference_results.h"
+#include "core/verify/reference_results.h"
 
 namespace ipex_studio {
 
@@ -112,7 +112,7 @@ double largest(const at::Tensor& values) {
   return at::where(values.isfinite(), values.abs(), at::zeros_like(values)).max().item<double>();
 }
 
-// How far the optimized model's values may be off: by the rule of core/model/verify.h in FP32, else in proportion to
+// How far the optimized model's values may be off: by the rule of core/verify/verify.h in FP32, else in proportion to
 // all values, as the cosine has it.
 double toleranceOf(const at::Tensor& own, const at::Tensor* exact, double low_cosine) {
   if (low_cosine > 0) {

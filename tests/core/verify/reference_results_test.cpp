@@ -1,5 +1,5 @@
 // What results are compared with: equal random numbers on both sides, and the precision that a model computes in.
-#include "core/model/reference_results.h"
+#include "core/verify/reference_results.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
