@@ -37,8 +37,17 @@ void dropScopes(torch::jit::Graph& graph) {
   for (torch::jit::Node* node : allNodes(graph, /*with_constants=*/true)) node->setScope(nowhere);
 }
 
-// Writes a seen value's type into the graph. `again`: the value was seen before, in an earlier round of a loop;
-// properties that differ between rounds are no facts.
+// The type of values that were seen as one and as the other: sizes that differ are no facts, nor are rank and dtype.
+c10::TypePtr commonType(const c10::TensorType& one, const c10::TensorType& other) {
+  if (one.dim() != other.dim() || one.scalarType() != other.scalarType() || !one.dim()) return c10::TensorType::get();
+  std::vector<c10::optional<std::int64_t>> sizes;
+  for (std::size_t d = 0; d < *one.dim(); ++d)
+    sizes.push_back(one.sizes()[d] == other.sizes()[d] ? one.sizes()[d] : c10::nullopt);
+  return c10::TensorType::create(one.scalarType(), one.device(), c10::VaryingShape<std::int64_t>(sizes),
+                                 c10::VaryingShape<std::int64_t>(sizes.size()), c10::nullopt);
+}
+
+// Writes a seen value's type into the graph. `again`: the value was seen before, in an earlier round of a loop.
 void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen, bool again = false) {
   if (!seen.isTensor() || !seen.toTensor().defined()) return;
   // An optional that was given may be None the next time.
@@ -47,11 +56,12 @@ void noteShape(const torch::jit::Value* value, const torch::jit::IValue& seen, b
   const at::Tensor& tensor = seen.toTensor();
   // A nested tensor (a fast path of transformers packs padded batches so) has neither sizes nor a layout that plans
   // know.
-  const c10::TypePtr type =
-      tensor.is_nested() ? c10::TypePtr(c10::TensorType::get())
+  const c10::TensorTypePtr type =
+      tensor.is_nested() ? c10::TensorType::get()
                          : c10::TensorType::createContiguous(tensor.scalar_type(), tensor.device(), tensor.sizes());
-  const_cast<torch::jit::Value*>(value)->setType(again && *value->type() != *type ? c10::TypePtr(c10::TensorType::get())
-                                                                                  : type);
+  const bool differs = again && *value->type() != *type;
+  const_cast<torch::jit::Value*>(value)->setType(differs ? commonType(*value->type()->expect<c10::TensorType>(), *type)
+                                                         : c10::TypePtr(type));
 }
 
 // Values that loops carry, with the rank and dtype of their first round.
