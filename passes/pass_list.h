@@ -30,6 +30,7 @@ extern const Pass kCanonicalizeWindowMask;
 extern const Pass kEliminateBranchResult;
 extern const Pass kEliminateCommonSubexpressions;
 extern const Pass kEliminateDeadCode;
+extern const Pass kEliminateDict;
 extern const Pass kEliminateDropout;
 extern const Pass kEliminateIdentity;
 extern const Pass kEliminateList;

@@ -32,6 +32,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFoldTensorFacts,
       // Before fold-constants, for which a list that is written to is none.
       &kCanonicalizeLists,
+      // Before the lists, of which it makes some.
+      &kEliminateDict,
       &kEliminateTuple,
       // After the lists that are filled are written as lists.
       &kEliminateList,

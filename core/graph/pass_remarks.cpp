@@ -6,6 +6,11 @@ namespace ipex_studio {
 void PassRemarks::add(RemarkKind kind, const char* reason, const std::string& text, at::ArrayRef<OriginId> origins) {
   const auto [known, unseen] = text_indices_.emplace(text, static_cast<std::uint32_t>(texts_.size()));
   if (unseen) texts_.push_back(&known->first);
+  if (kind == RemarkKind::kMissed) {
+    std::uint64_t hash = known->second;
+    for (const OriginId origin : origins) hash = (hash ^ static_cast<std::uint64_t>(origin)) * 0x100000001b3;  // FNV
+    if (!origins.empty() && !missed_.insert(hash).second) return;
+  }
   entries_.push_back({reason, known->second, static_cast<std::uint32_t>(origins.size()), kind});
   origins_.insert(origins_.end(), origins.begin(), origins.end());
 }
@@ -29,6 +34,7 @@ void PassRemarks::clear() {
   origins_.clear();
   texts_.clear();
   text_indices_.clear();
+  missed_.clear();
 }
 
 }  // namespace ipex_studio

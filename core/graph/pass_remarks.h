@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/record/records.h"
@@ -13,7 +14,8 @@
 
 namespace ipex_studio {
 
-// Remarks in the order in which they were added; each text is kept once. Not thread-safe.
+// Remarks in the order in which they were added; each text is kept once. A pass that runs again says again why it left
+// a node alone: that is kept once, too. Not thread-safe.
 class PassRemarks {
  public:
   // `reason` is one of core/graph/reasons.h and is not copied.
@@ -34,7 +36,8 @@ class PassRemarks {
   std::vector<Entry> entries_;
   std::vector<OriginId> origins_;
   std::unordered_map<std::string, std::uint32_t> text_indices_;
-  std::vector<const std::string*> texts_;  // keys of the map, which stay where they are
+  std::vector<const std::string*> texts_;     // keys of the map, which stay where they are
+  std::unordered_set<std::uint64_t> missed_;  // hashes of text and origins
 };
 
 }  // namespace ipex_studio

@@ -1,12 +1,13 @@
 // Writes lists that are filled element by element as lists of what they hold.
 //   before  %l = prim::ListConstruct(%a)   %b = …   aten::append(%l, %b)   %all = aten::all(%l)
 //   after   %b = …   %l' = prim::ListConstruct(%a, %b)   %all = aten::all(%l')
-// Scripted comprehensions and loops that were unrolled leave such lists: of flags, sizes, tensors.
+// Scripted comprehensions and loops that were unrolled leave such lists: of flags, sizes, tensors. What reads an element
+// or the length in between reads a list of what was there by then; aten::insert puts an element elsewhere.
 // A constant list, as libtorch makes one of constant indices, is written as a list of constants:
 //   before  %l = prim::Constant[value=[None, <Tensor>]]()                      %y = aten::index(%x, %l)
 //   after   %i = prim::Constant[value=<Tensor>]()   %l' = prim::ListConstruct(%none, %i)   %y = aten::index(%x, %l')
-// Declines: value-may-be-aliased-or-written (read in between, or filled in another block). Runs before fold-constants,
-// for which a list that is written to is none. Numerics: none.
+// Declines: value-may-be-aliased-or-written (handed on in between, or filled in another block). Runs before
+// fold-constants, for which a list that is written to is none, and which runs it again. Numerics: none.
 #include <algorithm>
 #include <vector>
 
@@ -22,46 +23,91 @@ using torch::jit::Node;
 using torch::jit::Use;
 using torch::jit::Value;
 
-// The nodes that put one element at the list's end, first to last; empty where they are not all of its first readers.
-std::vector<Node*> appendsTo(const Value* list) {
-  std::vector<Node*> appends, others;
-  for (const Use& use : list->uses())
-    (isKind(use.user, "aten::append") && use.offset == 0 ? appends : others).push_back(use.user);
-  const auto before = [](const Node* a, const Node* b) { return a->isBefore(b); };
-  std::sort(appends.begin(), appends.end(), before);
-  appends.erase(std::unique(appends.begin(), appends.end()), appends.end());
-  const bool apart = std::any_of(appends.begin(), appends.end(), [&](const Node* append) {
-    return append->owningBlock() != list->node()->owningBlock() || append->output()->hasUses() ||
-           append->input(1) == list;
-  });
-  const bool read_between = !appends.empty() && std::any_of(others.begin(), others.end(), [&](const Node* other) {
-    return other->isBefore(appends.back());
-  });
-  return apart || read_between ? std::vector<Node*>() : appends;
+// True for a node that changes the entries of the list that it gets first.
+bool isWrite(const Use& use) {
+  return use.offset == 0 && (isKind(use.user, "aten::append") || isKind(use.user, "aten::insert"));
 }
 
-bool isFilled(const Node* list) {
-  const auto& uses = list->output()->uses();
-  return std::any_of(uses.begin(), uses.end(),
-                     [](const Use& use) { return isKind(use.user, "aten::append") && use.offset == 0; });
+// True for a node that reads a list and keeps no hold of it.
+bool onlyReads(const Node* node) {
+  static const char* const kKinds[] = {"aten::__getitem__", "aten::len", "aten::list", "aten::cat", "aten::stack"};
+  return std::any_of(std::begin(kKinds), std::end(kKinds), [&](const char* kind) { return isKind(node, kind); });
 }
 
-std::optional<std::vector<Node*>> matchAppends(PassContext&, Node* list, Decline* why) {
-  if (!isFilled(list)) return std::nullopt;
-  auto appends = appendsTo(list->output());
-  if (appends.empty()) *why = {reasons::kAliased, "The list is read while it is filled, or filled in another block."};
-  return appends;
+// A list with the nodes that fill it, first to last, and those that read it in between.
+struct Filled {
+  std::vector<Node*> writes;
+  std::vector<Use> between;
+};
+
+bool before(const Node* a, const Node* b) { return a->isBefore(b); }
+
+// Adds the element that a write adds; false where its place is not known.
+bool apply(const Node* write, std::vector<Value*>* elements) {
+  if (isKind(write, "aten::append")) {
+    elements->push_back(write->input(1));
+    return true;
+  }
+  const auto place = constantInt(write->input(1));
+  if (!place) return false;
+  const auto count = static_cast<std::int64_t>(elements->size());
+  const std::int64_t at = std::clamp<std::int64_t>(*place < 0 ? *place + count : *place, 0, count);
+  elements->insert(elements->begin() + at, write->input(2));
+  return true;
 }
 
-void rewriteAppends(Rewriter& rewriter, Node* list, const std::vector<Node*>& appends) {
+// What the list holds where `reader` runs.
+std::vector<Value*> elementsAt(Node* list, const std::vector<Node*>& writes, const Node* reader) {
   std::vector<Value*> elements = list->inputs().vec();
-  for (const Node* append : appends) elements.push_back(append->input(1));
-  Node* filled = rewriter.create("prim::ListConstruct", elements, appends.front());
-  filled->moveAfter(appends.back());
-  filled->output()->setType(list->output()->type());
-  rewriter.replaceUsesAfter(filled, list->output(), filled->output());
+  for (const Node* write : writes) {
+    if (write->isBefore(reader)) apply(write, &elements);
+  }
+  return elements;
+}
+
+std::optional<Filled> matchFilled(PassContext&, Node* list, Decline* why) {
+  const auto& uses = list->output()->uses();
+  if (std::none_of(uses.begin(), uses.end(), isWrite)) return std::nullopt;
+  Filled filled;
+  std::vector<Value*> elements = list->inputs().vec();
+  for (const Use& use : uses) {
+    if (isWrite(use)) filled.writes.push_back(use.user);
+  }
+  std::sort(filled.writes.begin(), filled.writes.end(), before);
+  const auto apart = [&](const Node* write) {
+    const auto inputs = write->inputs();
+    return write->owningBlock() != list->owningBlock() || write->hasUses() ||
+           std::count(inputs.begin(), inputs.end(), list->output()) > 1 || !apply(write, &elements);
+  };
+  bool known = std::none_of(filled.writes.begin(), filled.writes.end(), apart);
+  for (const Use& use : uses) {
+    if (isWrite(use) || !use.user->isBefore(filled.writes.back())) continue;
+    filled.between.push_back(use);
+    known = known && onlyReads(use.user);
+  }
+  if (!known) {
+    *why = {reasons::kAliased, "The list is handed on while it is filled, or filled in another block."};
+    return std::nullopt;
+  }
+  return filled;
+}
+
+void rewriteFilled(Rewriter& rewriter, Node* list, const Filled& filled) {
+  const auto listOf = [&](const std::vector<Value*>& elements, Node* place) {
+    Node* made = rewriter.create("prim::ListConstruct", elements, place);
+    made->output()->setType(list->output()->type());
+    return made;
+  };
+  for (const Use& use : filled.between) {
+    rewriter.replaceInput(use.user, use.offset, listOf(elementsAt(list, filled.writes, use.user), use.user)->output());
+  }
+  std::vector<Value*> elements = list->inputs().vec();
+  for (const Node* write : filled.writes) apply(write, &elements);
+  Node* all = listOf(elements, filled.writes.front());
+  all->moveAfter(filled.writes.back());
+  rewriter.replaceUsesAfter(all, list->output(), all->output());
   std::vector<Node*> consumed{list};
-  consumed.insert(consumed.end(), appends.begin(), appends.end());
+  consumed.insert(consumed.end(), filled.writes.begin(), filled.writes.end());
   rewriter.replaceAll(consumed, {}, {}, "lists what was appended");
 }
 
@@ -82,7 +128,7 @@ void rewriteConstantIndices(Rewriter& rewriter, Node* node, const std::vector<IV
 }
 
 bool canonicalizeLists(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = rewriteMatches(context, context.nodes({"prim::ListConstruct"}), matchAppends, rewriteAppends);
+  bool changed = rewriteMatches(context, context.nodes({"prim::ListConstruct"}), matchFilled, rewriteFilled);
   changed |= rewriteMatches(context, context.nodes({"aten::index", "aten::index_put"}), matchConstantIndices,
                             rewriteConstantIndices);
   return changed;
@@ -94,6 +140,6 @@ const Pass kCanonicalizeLists = {
     "canonicalize-lists",
     "Writes lists that are filled element by element, and constant indices, as lists of what they hold.",
     &canonicalizeLists,
-    {"aten::append", "aten::index", "aten::index_put"}};
+    {"aten::append", "aten::insert", "aten::index", "aten::index_put"}};
 
 }  // namespace ipex_studio
