@@ -146,7 +146,9 @@ void rewriteModel(FrozenModel frozen, const OptimizeOptions& options, Observer& 
                                 }),
                  disabled.end());
   const ConstantAttributes attributes(result.module, options.preserved_methods);
-  result.rewrites = runPipeline(*graph, origins, defaultPasses(), passes_only, observer, cancelled, attributes);
+  const auto record_again = [&] { recordShapes(result.module, frozen.example); };
+  result.rewrites =
+      runPipeline(*graph, origins, defaultPasses(), passes_only, observer, cancelled, attributes, record_again);
   result.divisors = origins.divisors();
   result.rewritten = copyModule(result.module.clone(/*inplace=*/true));
   for (const torch::jit::Node* node : graph->nodes()) {
@@ -169,6 +171,7 @@ FrozenModel freezeModel(const torch::jit::Module& module, const Inputs& example,
   const std::int64_t begin = nowNs();
   FrozenModel frozen;
   frozen.module = freezeForPasses(module, preserved);
+  frozen.example = example;
   recordShapesOrSay(frozen.module, example, &frozen.remarks);
   frozen.elapsed_ns = nowNs() - begin;
   return frozen;

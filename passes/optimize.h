@@ -53,6 +53,7 @@ struct OptimizedModel {
 // that waits for a decision may make it ahead. It serves one call, since rewriting changes the module.
 struct FrozenModel {
   torch::jit::Module module;
+  Inputs example;
   std::vector<Remark> remarks;  // on what could not be run
   std::int64_t elapsed_ns = 0;
 };

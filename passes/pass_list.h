@@ -71,5 +71,6 @@ extern const Pass kInsertNoneBranch;
 extern const Pass kInsertQuantize;
 extern const Pass kPropagateChecks;
 extern const Pass kQuantizeEmbeddings;
+extern const Pass kRecordShapes;
 
 }  // namespace ipex_studio

@@ -44,6 +44,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kEliminateLoop,
       // Before whatever asks for constants, weights behind a transpose first of all.
       &kFoldConstants,
+      // After it, which writes loops out; before whatever asks for sizes.
+      &kRecordShapes,
       // After it, which brings its question to the top level.
       &kInsertNestedBranch,
       // After the branches that pack a batch; before the passes of whole batches.

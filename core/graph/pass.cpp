@@ -18,6 +18,11 @@ NodeWalk PassContext::nodes(const std::vector<const char*>& kinds) {
   return nodesWhere([&](c10::Symbol kind) { return std::find(symbols.begin(), symbols.end(), kind) != symbols.end(); });
 }
 
+const std::function<void()>& PassContext::noExample() {
+  static const std::function<void()> kNone;
+  return kNone;
+}
+
 const GraphIndex& PassContext::graph_index() {
   if (index_at_rewrite_ != rewriter.rewrites()) {
     graph_index_ = &own_index_.emplace(graph_);

@@ -28,13 +28,16 @@ struct Decline {
 
 class PassContext {
  public:
-  // `graph_index` describes the graph as it is now, `attributes` the module whose forward it is; all have to outlive
-  // the context.
+  // `graph_index` describes the graph as it is now, `attributes` the module whose forward it is, `record_shapes` runs
+  // the example on it and writes the types that it sees into the graph, and may be empty; all have to outlive the
+  // context.
   PassContext(torch::jit::Graph& graph, Rewriter& rewriter, const OptimizeOptions& options,
-              const GraphIndex& graph_index, const ConstantAttributes& attributes)
+              const GraphIndex& graph_index, const ConstantAttributes& attributes,
+              const std::function<void()>& record_shapes = noExample())
       : rewriter(rewriter),
         options(options),
         attributes(attributes),
+        record_shapes(record_shapes),
         graph_(graph),
         graph_index_(&graph_index),
         index_at_rewrite_(rewriter.rewrites()) {}
@@ -42,6 +45,7 @@ class PassContext {
   Rewriter& rewriter;
   const OptimizeOptions& options;
   const ConstantAttributes& attributes;
+  const std::function<void()>& record_shapes;
 
   // The graph as it is now.
   const GraphIndex& graph_index();
@@ -79,6 +83,8 @@ class PassContext {
   bool mayBeWritten(const torch::jit::Value* value);
 
  private:
+  static const std::function<void()>& noExample();
+
   bool writesAnything();
   // Afterwards the alias analysis knows the value, all writers and all loops.
   MemoryWrites writesAround(const torch::jit::Value* value);

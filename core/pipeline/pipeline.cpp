@@ -77,12 +77,13 @@ using LeftOut = std::map<int, std::string>;
 class PassRun {
  public:
   PassRun(Graph& graph, OriginTable& origins, const OptimizeOptions& options, Observer& observer,
-          const ConstantAttributes& attributes, int reported)
+          const ConstantAttributes& attributes, const std::function<void()>& record_shapes, int reported)
       : graph_(graph),
         origins_(origins),
         options_(options),
         observer_(observer),
         attributes_(attributes),
+        record_shapes_(record_shapes),
         reported_(reported),
         rewriter_(graph, origins, options.rewrite_limit, options.disabled_passes),
         graph_index_(graph) {}
@@ -90,7 +91,7 @@ class PassRun {
   // Returns false, with the clause in `fault`, if the pass threw or left a broken graph.
   bool run(const Pass& pass, int index, std::string* fault) {
     rewriter_.beginPass(pass.name);
-    PassContext context(graph_, rewriter_, options_, graph_index_, attributes_);
+    PassContext context(graph_, rewriter_, options_, graph_index_, attributes_, record_shapes_);
     const std::int64_t rewrites = rewriter_.rewrites();
     PassRecord record = recordOf(pass, index);
     const Before before(pass, index, graph_, options_);
@@ -169,6 +170,7 @@ class PassRun {
   const OptimizeOptions& options_;
   Observer& observer_;
   const ConstantAttributes& attributes_;
+  const std::function<void()>& record_shapes_;
   const int reported_;  // index of the last pass that was reported before
   Rewriter rewriter_;
   GraphIndex graph_index_;
@@ -178,7 +180,7 @@ class PassRun {
 
 RewriteCount runPipeline(Graph& graph, OriginTable& origins, const std::vector<const Pass*>& passes,
                          const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled,
-                         const ConstantAttributes& attributes) {
+                         const ConstantAttributes& attributes, const std::function<void()>& record_shapes) {
   checkNames(passes, options);
   const GraphCopy beginning(graph, origins);
   LeftOut left_out;
@@ -186,7 +188,7 @@ RewriteCount runPipeline(Graph& graph, OriginTable& origins, const std::vector<c
   int reported = 0;
   for (bool broken = true; broken;) {
     broken = false;
-    PassRun run(graph, origins, options, observer, attributes, reported);
+    PassRun run(graph, origins, options, observer, attributes, record_shapes, reported);
     for (int index = 1; index <= static_cast<int>(passes.size()) && !broken; ++index) {
       const Pass& pass = *passes[static_cast<std::size_t>(index) - 1];
       if (cancelled && cancelled()) throw Error(ExitCode::kFailure, "Cancelled while rewriting the graph.");

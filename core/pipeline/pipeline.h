@@ -19,10 +19,12 @@ namespace ipex_studio {
 // destroyed then.
 // Throws Error(kUsage) when a disabled pass does not exist or a pass finds the request wrong. Reports onRemark and
 // onPass (with a snapshot when changed). `options.disabled_passes` may also name single rewrites (rewriteName()), which
-// are then left out. `cancelled` is asked between passes; true ends with Error(kFailure).
+// are then left out. `cancelled` is asked between passes; true ends with Error(kFailure). `record_shapes`: as in
+// PassContext.
 RewriteCount runPipeline(torch::jit::Graph& graph, OriginTable& origins, const std::vector<const Pass*>& passes,
                          const OptimizeOptions& options, Observer& observer,
-                         const std::function<bool()>& cancelled = {}, const ConstantAttributes& attributes = {});
+                         const std::function<bool()>& cancelled = {}, const ConstantAttributes& attributes = {},
+                         const std::function<void()>& record_shapes = {});
 
 // The graph as plain data for the database and the studio.
 GraphSnapshot makeSnapshot(torch::jit::Graph& graph, const OriginTable& origins, int pass_index,

@@ -1,8 +1,9 @@
 // Writes lists that are filled element by element as lists of what they hold.
 //   before  %l = prim::ListConstruct(%a)   %b = …   aten::append(%l, %b)   %all = aten::all(%l)
 //   after   %b = …   %l' = prim::ListConstruct(%a, %b)   %all = aten::all(%l')
-// Scripted comprehensions and loops that were unrolled leave such lists: of flags, sizes, tensors. What reads an element
-// or the length in between reads a list of what was there by then; aten::insert puts an element elsewhere.
+// Scripted comprehensions and loops that were unrolled leave such lists: of flags, sizes, tensors. What reads an
+// element or the length in between reads a list of what was there by then; aten::insert puts an element
+// elsewhere, aten::extend puts several.
 // A constant list, as libtorch makes one of constant indices, is written as a list of constants:
 //   before  %l = prim::Constant[value=[None, <Tensor>]]()                      %y = aten::index(%x, %l)
 //   after   %i = prim::Constant[value=<Tensor>]()   %l' = prim::ListConstruct(%none, %i)   %y = aten::index(%x, %l')
@@ -111,6 +112,31 @@ void rewriteFilled(Rewriter& rewriter, Node* list, const Filled& filled) {
   rewriter.replaceAll(consumed, {}, {}, "lists what was appended");
 }
 
+// What a list is extended by: the elements of a list that is made for that alone, or constants.
+struct Extension {
+  std::vector<Value*> made;
+  std::vector<IValue> constant;
+};
+
+std::optional<Extension> matchExtension(PassContext&, const Node* extend, Decline*) {
+  Value* more = const_cast<Node*>(extend)->input(1);
+  if (isKind(more->node(), "prim::ListConstruct") && more->uses().size() == 1)
+    return Extension{more->node()->inputs().vec(), {}};
+  const auto constant = torch::jit::toIValue(more);
+  if (!constant || !constant->isList()) return std::nullopt;
+  return Extension{{}, constant->toListRef().vec()};
+}
+
+void rewriteExtension(Rewriter& rewriter, Node* extend, const Extension& extension) {
+  std::vector<Value*> elements = extension.made;
+  for (const IValue& element : extension.constant) elements.push_back(rewriter.constant(element, extend));
+  for (Value* element : elements) {
+    Node* append = rewriter.create("aten::append", {extend->input(0), element}, extend);
+    append->output()->setType(extend->input(0)->type());
+  }
+  rewriter.replaceAll({extend->input(1)->node(), extend}, {}, {}, "appends one by one");
+}
+
 // The indices of a node that reads them from a constant list.
 std::optional<std::vector<IValue>> matchConstantIndices(PassContext&, const Node* node, Decline*) {
   const auto list = torch::jit::toIValue(node->input(1));
@@ -128,7 +154,8 @@ void rewriteConstantIndices(Rewriter& rewriter, Node* node, const std::vector<IV
 }
 
 bool canonicalizeLists(torch::jit::Graph& graph, PassContext& context) {
-  bool changed = rewriteMatches(context, context.nodes({"prim::ListConstruct"}), matchFilled, rewriteFilled);
+  bool changed = rewriteMatches(context, context.nodes({"aten::extend"}), matchExtension, rewriteExtension);
+  changed |= rewriteMatches(context, context.nodes({"prim::ListConstruct"}), matchFilled, rewriteFilled);
   changed |= rewriteMatches(context, context.nodes({"aten::index", "aten::index_put"}), matchConstantIndices,
                             rewriteConstantIndices);
   return changed;
@@ -140,6 +167,6 @@ const Pass kCanonicalizeLists = {
     "canonicalize-lists",
     "Writes lists that are filled element by element, and constant indices, as lists of what they hold.",
     &canonicalizeLists,
-    {"aten::append", "aten::insert", "aten::index", "aten::index_put"}};
+    {"aten::append", "aten::extend", "aten::insert", "aten::index", "aten::index_put"}};
 
 }  // namespace ipex_studio

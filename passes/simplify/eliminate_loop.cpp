@@ -17,7 +17,7 @@ namespace {
 
 using torch::jit::Node;
 
-constexpr std::int64_t kMaxRounds = 64, kMaxUnrolledNodes = 512;
+constexpr std::int64_t kMaxRounds = 64, kMaxUnrolledNodes = 1024;
 
 // Number of nodes in the block and in the blocks nested in it.
 std::int64_t nodesIn(const torch::jit::Block* block) {
