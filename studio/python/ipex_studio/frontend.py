@@ -76,8 +76,9 @@ def optimize(model: Union[nn.Module, Optimizer], dtype: Optional[torch.dtype] = 
     dtype           torch.bfloat16 casts weights of convolutions, linear layers, embeddings and LSTMs, for calls within
                     torch.cpu.amp.autocast(); plans of TorchScript compute in BF16 where the CPU has it
     optimizer       of a model in training mode; returns (model, optimizer), or give an optimizer alone as `model`.
-                    It gets fused steps (ipex_studio.optim), and is a copy if the model is one. The model's Conv2d
-                    layers compute in FP32 by kernels of ours, with their gradients and in channels-last order
+                    It gets fused steps (ipex_studio.optim), and is a copy if the model is one. The model's layers
+                    Conv2d and BatchNorm2d compute in FP32 by kernels of ours, with their gradients and in
+                    channels-last order
     level           "O1", or "O0": all switches below are off that are not given
     inplace         change the model instead of a copy
     conv_bn_folding, linear_bn_folding
@@ -87,7 +88,7 @@ def optimize(model: Union[nn.Module, Optimizer], dtype: Optional[torch.dtype] = 
     sample_input    a tensor, a tuple of arguments, or a dict of them by name
     graph_mode      plans from the first call on, without a sample
     weights_prepack
-                    in training mode: kernels of ours for convolutions
+                    in training mode: kernels of ours for layers
     fuse_update_step
                     give the optimizer fused steps
     auto_kernel_selection
@@ -143,9 +144,9 @@ def _prepare_training(model: nn.Module, dtype: Optional[torch.dtype], by_kernels
         logger.warning("%s is in training mode and keeps its layers in FP32.", type(model).__name__)
     if _channels_last:
         to_channels_last(model)
-    convolutions = train_by_kernels(model) if _channels_last and by_kernels else 0
-    logger.info("%s trains %d convolutions by kernels of ipex_studio, other layers by those of torch.",
-                type(model).__name__, convolutions)
+    counts = train_by_kernels(model) if _channels_last and by_kernels else {}
+    logger.info("%s trains %s by kernels of ipex_studio, other layers by those of torch.", type(model).__name__,
+                " and ".join(f"{count} {kind}" for kind, count in counts.items()) or "no layers")
 
 
 def _optimize_script(module: torch.jit.ScriptModule, dtype: Optional[torch.dtype], sample_input: Any,

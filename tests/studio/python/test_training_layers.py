@@ -24,7 +24,7 @@ def trained(layer: nn.Module) -> nn.Module:
 
 
 def is_ours(module: nn.Module) -> bool:
-    return type(module) is not nn.Conv2d and isinstance(module, nn.Conv2d)
+    return type(module) not in (nn.Conv2d, nn.BatchNorm2d) and isinstance(module, (nn.Conv2d, nn.BatchNorm2d))
 
 
 def distance(a: torch.Tensor, b: torch.Tensor) -> float:
@@ -141,6 +141,88 @@ class Convolution(unittest.TestCase):
         self.assertNotIn("ipex_studio", str(torch.jit.script(trained(nn.Conv2d(3, 4, 3))).inlined_graph))
 
 
+class BatchNorm(unittest.TestCase):
+    KINDS = (dict(), dict(affine=False), dict(track_running_stats=False), dict(momentum=None), dict(momentum=0.3),
+             dict(eps=0.1))
+
+    def both(self, width, **kind):
+        """A layer of ours and the same of torch in double precision."""
+        layer = nn.BatchNorm2d(width, **kind)
+        for parameter in layer.parameters():
+            nn.init.normal_(parameter)
+        exact = copy.deepcopy(layer).double()
+        return trained(layer), exact
+
+    def check(self, layer, exact, x):
+        x = x.to(memory_format=torch.channels_last).requires_grad_()
+        exact_x = x.detach().double().requires_grad_()
+        result, expected = layer(x), exact(exact_x)
+        self.assertLess(distance(result, expected), 1e-5)
+        cotangent = torch.randn(result.shape)
+        for gradient, right in zip(torch.autograd.grad(result, [x, *layer.parameters()], cotangent),
+                                   torch.autograd.grad(expected, [exact_x, *exact.parameters()], cotangent.double())):
+            self.assertLess(distance(gradient, right), 2e-5)
+        for name, value in layer.named_buffers():
+            self.assertLess(distance(value, dict(exact.named_buffers())[name]), 1e-5)
+
+    def test_gradients_and_statistics(self):
+        torch.manual_seed(6)
+        for width, kind in itertools.product(WIDTHS, self.KINDS):
+            layer, exact = self.both(width, **kind)
+            for shape in ((2, width, 5, 7), (1, width, 3, 3), (4, width, 1, 1), (8, width, 12, 12)):
+                with self.subTest(shape=shape, **kind):
+                    self.check(layer, exact, torch.randn(shape) * 3 + 1)
+            layer.eval(), exact.eval()
+            self.check(layer, exact, torch.randn(2, width, 4, 4))
+
+    def test_any_number_of_threads_gives_the_same_bits(self):
+        torch.manual_seed(7)
+        layer, _ = self.both(17)
+        x = torch.randn(4, 17, 30, 30).to(memory_format=torch.channels_last).requires_grad_()
+        cotangent, threads, results = torch.randn_like(x), torch.get_num_threads(), []
+        try:
+            for count in (1, 2):
+                torch.set_num_threads(count)
+                y = layer(x)
+                results.append((y, *torch.autograd.grad(y, [x, *layer.parameters()], cotangent)))
+        finally:
+            torch.set_num_threads(threads)
+        for one, two in zip(*results):
+            self.assertTrue(torch.equal(one, two))
+
+    def test_second_derivatives(self):
+        torch.manual_seed(8)
+        layer, exact = self.both(3)
+        x = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last).requires_grad_()
+
+        def penalty(layer, x):
+            gradient, = torch.autograd.grad(layer(x).sin().sum(), x, create_graph=True)
+            return torch.autograd.grad(gradient.square().sum(), [x, layer.weight])
+
+        for second, right in zip(penalty(layer, x), penalty(exact, x.detach().double().requires_grad_())):
+            self.assertLess(distance(second, right), 1e-4)
+
+    def test_what_torch_computes(self):
+        layer, _ = self.both(3)
+        stock = nn.BatchNorm2d(3)
+        stock.load_state_dict(layer.state_dict())
+        for x in (torch.randn(2, 3, 4, 4), torch.randn(0, 3, 4, 4).to(memory_format=torch.channels_last)):
+            torch.testing.assert_close(layer(x), stock(x))
+        for wrong in (torch.randn(1, 3, 1, 1), torch.randn(3, 4), torch.randn(2, 4, 3, 3)):
+            with self.assertRaises((RuntimeError, ValueError)) as right:
+                stock(wrong)
+            with self.assertRaises(type(right.exception)) as ours:
+                layer(wrong)
+            self.assertEqual(str(ours.exception), str(right.exception))
+        self.assertEqual(layer.double()(torch.randn(2, 3, 4, 4).double()).dtype, torch.double)
+
+    def test_statistics_are_seen_by_autograd(self):
+        layer, _ = self.both(3)
+        version = layer.running_mean._version
+        layer(torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last))
+        self.assertGreater(layer.running_mean._version, version)
+
+
 class Models(unittest.TestCase):
     def test_losses_are_those_of_torch(self):
         torch.manual_seed(5)
@@ -148,7 +230,7 @@ class Models(unittest.TestCase):
         net.drop.p = 0.0
         ours, optimizer = ipex_studio.optimize(net, optimizer=torch.optim.SGD(net.parameters(), 0.1, momentum=0.9))
         stock = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9)
-        self.assertTrue(is_ours(ours.conv))
+        self.assertTrue(is_ours(ours.conv) and is_ours(ours.norm))
 
         def losses(model, optimizer):
             for step in range(20):
@@ -219,7 +301,7 @@ class Models(unittest.TestCase):
     def test_what_was_done_is_said(self):
         with self.assertLogs("ipex_studio", "INFO") as log:
             trained(Net())
-        self.assertIn("Net trains 1 convolutions by kernels of ipex_studio", log.output[0])
+        self.assertIn("Net trains 1 Conv2d and 1 BatchNorm2d by kernels of ipex_studio", log.output[0])
 
     def test_then_for_inference(self):
         ours = trained(Net())
