@@ -3,13 +3,16 @@
 //   batch_norm2d(Tensor x, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var,
 //                float momentum, float eps) -> Tensor
 //
-// All are FP32 on the CPU, x has channels last, and so has the result. Running statistics move by `momentum` towards
-// those of the batch, the variance with Bessel's correction. Results have the same bits for any number of threads.
-// Second derivatives are those of PyTorch.
+// FP32 on the CPU with channels last is computed by kernels, and its result has channels last; all else goes to
+// aten::batch_norm. Running statistics move by `momentum` towards those of the batch, the variance with Bessel's
+// correction. Results of kernels have the same bits for any number of threads. Second derivatives are those of PyTorch.
 #include <ATen/Parallel.h>
 #include <torch/library.h>
 #include <torch/script.h>
 
+#include <algorithm>
+
+#include "kernels/torch/layers/plain_floats.h"
 #include "kernels/training/batch_norm.h"
 
 namespace ipex_studio {
@@ -29,16 +32,13 @@ BatchNormJob jobOf(const at::Tensor& x, double eps) {
   return {x.numel() / x.size(1), x.size(1), eps, at::get_num_threads(), {}};
 }
 
-void checkNorm(const at::Tensor& x, std::initializer_list<Optional> numbers) {
-  TORCH_CHECK(x.dim() == 4 && x.device().is_cpu() && x.scalar_type() == at::kFloat &&
-                  x.is_contiguous(kPixelsOfChannels) && x.numel() > x.size(1),
-              "batch_norm2d takes images in FP32 with channels last and more than one value a channel");
-  for (const Optional& tensor : numbers) {
-    TORCH_CHECK(!tensor || !tensor->defined() ||
-                    (tensor->scalar_type() == at::kFloat && tensor->is_contiguous() && tensor->device().is_cpu() &&
-                     tensor->numel() == x.size(1)),
-                "batch_norm2d takes weights and statistics in FP32, one number for each channel");
-  }
+// True if kernels compute this normalization; `numbers`: weights and statistics.
+bool isForKernels(const at::Tensor& x, std::initializer_list<Optional> numbers) {
+  if (x.dim() != 4 || !isPlainFloats(x) || !x.is_contiguous(kPixelsOfChannels) || x.numel() <= x.size(1)) return false;
+  return std::all_of(numbers.begin(), numbers.end(), [&x](const Optional& tensor) {
+    return !tensor || !tensor->defined() ||
+           (isPlainFloats(*tensor) && tensor->is_contiguous() && tensor->numel() == x.size(1));
+  });
 }
 
 // running += (batch - running) · momentum, with the roundings of PyTorch.
@@ -58,8 +58,7 @@ struct Normalized {
 
 Normalized normalize(const at::Tensor& x, const Optional& weight, const Optional& bias, const Optional& running_mean,
                      const Optional& running_var, double momentum, double eps) {
-  checkNorm(x, {weight, bias, running_mean, running_var});
-  const auto numbers = [&x] { return at::empty({x.size(1)}, x.options().memory_format(c10::nullopt)); };
+  const auto numbers = [&x] { return at::empty({x.size(1)}, x.options()); };
   Normalized result{at::empty(x.sizes(), x.options().memory_format(kPixelsOfChannels)), numbers(), numbers()};
   const at::Tensor variance = numbers();
   const BatchNormJob job = jobOf(x, eps);
@@ -92,7 +91,7 @@ class BatchNorm2d : public torch::autograd::Function<BatchNorm2d> {
     const c10::List<bool> asked = context->saved_data["wanted"].toBoolList();
     const std::array<bool, 3> wanted{asked[0], asked[1], asked[2]};
     variable_list result(7);
-    if (at::GradMode::is_enabled()) {
+    if (at::GradMode::is_enabled() || !isPlainFloats(gradients[0])) {
       std::tie(result[0], result[1], result[2]) =
           at::native_batch_norm_backward(gradients[0], x, weight, {}, {}, mean, inverse, true, eps, wanted);
       return result;
@@ -109,13 +108,24 @@ class BatchNorm2d : public torch::autograd::Function<BatchNorm2d> {
   }
 };
 
+at::Tensor stockNorm(const at::Tensor& x, const Optional& weight, const Optional& bias, const Optional& running_mean,
+                     const Optional& running_var, double momentum, double eps) {
+  return at::batch_norm(x, weight, bias, running_mean, running_var, true, momentum, eps, true);
+}
+
 at::Tensor batchNorm2d(const at::Tensor& x, const Optional& weight, const Optional& bias, const Optional& running_mean,
                        const Optional& running_var, double momentum, double eps) {
+  if (!isForKernels(x, {weight, bias, running_mean, running_var})) {
+    return stockNorm(x, weight, bias, running_mean, running_var, momentum, eps);
+  }
   return normalize(x, weight, bias, running_mean, running_var, momentum, eps).y;
 }
 
 at::Tensor batchNorm2dAutograd(const at::Tensor& x, const Optional& weight, const Optional& bias,
                                const Optional& running_mean, const Optional& running_var, double momentum, double eps) {
+  if (!isForKernels(x, {weight, bias, running_mean, running_var})) {
+    return stockNorm(x, weight, bias, running_mean, running_var, momentum, eps);
+  }
   return BatchNorm2d::apply(x, weight, bias, running_mean, running_var, momentum, eps);
 }
 

@@ -3,8 +3,8 @@
 //   conv2d(Tensor x, Tensor w, Tensor? b, int[2] stride, int[2] padding, int[2] dilation, int groups) -> Tensor
 //
 // FP32 on the CPU is computed with channels last, and so is its result, whatever order x has; w is read as it lies if
-// it has channels last. All else, empty batches and groups for which there is only slow code go to aten::conv2d. Second
-// derivatives are those of PyTorch.
+// it has channels last. All else, empty batches, transformations of functions and groups for which there is only slow
+// code go to aten::conv2d. Second derivatives are those of PyTorch.
 #include <ATen/Parallel.h>
 #include <torch/library.h>
 #include <torch/script.h>
@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 
+#include "kernels/torch/layers/plain_floats.h"
 #include "kernels/training/convolution_training.h"
 
 namespace ipex_studio {
@@ -42,8 +43,7 @@ Prepared convolutionFor(const ConvolutionProblem& problem) {
 }
 
 bool isPlain(const at::Tensor& tensor, std::int64_t rank) {
-  return tensor.dim() == rank && tensor.scalar_type() == at::kFloat && tensor.layout() == at::kStrided &&
-         tensor.device().is_cpu() && tensor.numel() > 0 && !tensor.is_neg();
+  return tensor.dim() == rank && isPlainFloats(tensor) && tensor.numel() > 0;
 }
 
 ConvolutionProblem::Pair pairOf(const std::vector<std::int64_t>& numbers) { return {numbers.front(), numbers.back()}; }

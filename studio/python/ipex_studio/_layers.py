@@ -7,13 +7,14 @@ from torch import nn
 
 from . import _engine  # noqa: F401 - brings the operators
 from ._patched import patch, role
+from ._versions import autocast_is_on
 
 _ROLE = "trained"
 
 
 def _may_compute(input: Any, *numbers: Any) -> bool:
     """True if kernels may compute this call: an image in FP32, not for a trace, not under autocast."""
-    if type(input) not in (torch.Tensor, nn.Parameter) or torch.jit.is_tracing() or torch.is_autocast_cpu_enabled():
+    if type(input) not in (torch.Tensor, nn.Parameter) or torch.jit.is_tracing() or autocast_is_on():
         return False
     return input.dim() == 4 and all(number is None or number.dtype == torch.float32 for number in (input, *numbers))
 

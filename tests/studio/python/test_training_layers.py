@@ -1,5 +1,6 @@
 """Layers of training by kernels: values, gradients and second derivatives against FP64, and what stays as it was."""
 import copy
+import importlib
 import io
 import itertools
 import pickle
@@ -221,6 +222,41 @@ class BatchNorm(unittest.TestCase):
         version = layer.running_mean._version
         layer(torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last))
         self.assertGreater(layer.running_mean._version, version)
+
+
+class Derivatives(unittest.TestCase):
+    """Those that kernels do not know are computed by torch."""
+
+    def layers(self):
+        torch.manual_seed(9)
+        for layer in (nn.Conv2d(3, 4, 3), nn.BatchNorm2d(3, track_running_stats=False)):
+            yield trained(copy.deepcopy(layer)), layer.to(memory_format=torch.channels_last).train()
+
+    def image(self):
+        return torch.randn(2, 3, 6, 6).to(memory_format=torch.channels_last)
+
+    def test_forward_mode(self):
+        for ours, stock in self.layers():
+            x, tangent = self.image(), self.image()
+            with torch.autograd.forward_ad.dual_level():
+                results = [torch.autograd.forward_ad.unpack_dual(layer(torch.autograd.forward_ad.make_dual(x, tangent)))
+                           for layer in (ours, stock)]
+            torch.testing.assert_close(results[0].tangent, results[1].tangent)
+
+    def test_transformations_of_functions(self):
+        grad = importlib.import_module("torch.func" if hasattr(torch, "func") else "functorch").grad
+        for ours, stock in self.layers():
+            x = self.image()
+            gradients = [grad(lambda x, layer=layer: layer(x).sin().sum())(x) for layer in (ours, stock)]
+            torch.testing.assert_close(*gradients)
+
+    def test_weights_that_change_before_backward(self):
+        for ours, _ in self.layers():
+            result = ours(self.image().requires_grad_())
+            with torch.no_grad():
+                ours.weight.add_(1)
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                result.sum().backward()
 
 
 class Models(unittest.TestCase):
