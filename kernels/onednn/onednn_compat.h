@@ -180,6 +180,54 @@ inline Pd convolutionPd(const dnnl::engine& engine, const Md& src, const Md& wei
   });
 }
 
+// The descriptors of a convolution in training; one that the library lacks is empty. Directly computed.
+struct ConvolutionPds {
+  Pd forward, source, weights;
+};
+
+inline ConvolutionPds convolutionTrainingPds(const dnnl::engine& engine, const Md& src, const Md& weights,
+                                             const Md& bias, const Md& dst, const ConvolutionGeometry& g,
+                                             const dnnl::primitive_attr& attr) {
+  using Forward = dnnl::convolution_forward;
+  using Source = dnnl::convolution_backward_data;
+  using Weights = dnnl::convolution_backward_weights;
+  const auto prop = dnnl::prop_kind::forward_training;
+  const auto algorithm = dnnl::algorithm::convolution_direct;
+  ConvolutionPds pds;
+  try {
+#if DNNL_VERSION_MAJOR >= 3
+    const Forward::primitive_desc hint(engine, prop, algorithm, src, weights, bias, dst, g.stride, g.dilation,
+                                       g.padding_begin, g.padding_end, attr);
+    pds.source = detail::orEmpty([&]() -> Pd {
+      return Source::primitive_desc(engine, algorithm, src, weights, dst, g.stride, g.dilation, g.padding_begin,
+                                    g.padding_end, hint, attr, detail::kAllowEmpty);
+    });
+    pds.weights = detail::orEmpty([&]() -> Pd {
+      return Weights::primitive_desc(engine, algorithm, src, weights, dst, g.stride, g.dilation, g.padding_begin,
+                                     g.padding_end, hint, attr, detail::kAllowEmpty);
+    });
+#else
+    const Forward::primitive_desc hint(
+        Forward::desc(prop, algorithm, src, weights, bias, dst, g.stride, g.dilation, g.padding_begin, g.padding_end),
+        attr, engine);
+    pds.source = detail::orEmpty([&]() -> Pd {
+      return Source::primitive_desc(
+          Source::desc(algorithm, src, weights, dst, g.stride, g.dilation, g.padding_begin, g.padding_end), attr,
+          engine, hint, detail::kAllowEmpty);
+    });
+    pds.weights = detail::orEmpty([&]() -> Pd {
+      return Weights::primitive_desc(
+          Weights::desc(algorithm, src, weights, dst, g.stride, g.dilation, g.padding_begin, g.padding_end), attr,
+          engine, hint, detail::kAllowEmpty);
+    });
+#endif
+    pds.forward = hint;
+  } catch (const dnnl::error&) {
+    return {};
+  }
+  return pds;
+}
+
 inline Pd deconvolutionPd(const dnnl::engine& engine, const Md& src, const Md& weights, const Md& bias, const Md& dst,
                           const ConvolutionGeometry& g, const dnnl::primitive_attr& attr) {
   using Op = dnnl::deconvolution_forward;

@@ -34,7 +34,7 @@ def patched_class(base: type, name: str) -> type:
         return (_rebuild, (base, name), state, *rest)
 
     members = {"__module__": base.__module__, "__qualname__": base.__qualname__, "__doc__": base.__doc__,
-               "_ipex_base": base, "_ipex_attributes": (), "_ipex_transient": (), "__prepare_scriptable__": unpatched,
+               "_ipex_base": base, "_ipex_role": name, "_ipex_attributes": (), "_ipex_transient": (), "__prepare_scriptable__": unpatched,
                **_ROLES[name](base)}
     if base.__reduce_ex__ is object.__reduce_ex__ and base.__reduce__ is object.__reduce__:
         members["__reduce_ex__"] = reduce_ex  # others say themselves how they are copied, and are plain then

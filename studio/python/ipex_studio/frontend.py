@@ -9,6 +9,7 @@ from torch.optim import Optimizer
 from . import _engine
 from ._cast import cast_weights, to_channels_last
 from ._fold import CONVOLUTIONS, LINEARS, fold_batch_norm
+from ._layers import train_by_kernels, train_by_torch
 from ._log import logger
 from ._plans import give_plans
 from ._script import plan_script, sample_arguments
@@ -75,8 +76,9 @@ def optimize(model: Union[nn.Module, Optimizer], dtype: Optional[torch.dtype] = 
     dtype           torch.bfloat16 casts weights of convolutions, linear layers, embeddings and LSTMs, for calls within
                     torch.cpu.amp.autocast(); plans of TorchScript compute in BF16 where the CPU has it
     optimizer       of a model in training mode; returns (model, optimizer), or give an optimizer alone as `model`.
-                    It gets fused steps (ipex_studio.optim), and is a copy if the model is one. Training has no layers
-                    of ours yet: those of torch stay
+                    It gets fused steps (ipex_studio.optim), and is a copy if the model is one. The model's layers
+                    Conv2d and BatchNorm2d compute in FP32 by kernels of ours, with their gradients and in
+                    channels-last order
     level           "O1", or "O0": all switches below are off that are not given
     inplace         change the model instead of a copy
     conv_bn_folding, linear_bn_folding
@@ -85,6 +87,8 @@ def optimize(model: Union[nn.Module, Optimizer], dtype: Optional[torch.dtype] = 
                     replace dropout, which does nothing in eval mode
     sample_input    a tensor, a tuple of arguments, or a dict of them by name
     graph_mode      plans from the first call on, without a sample
+    weights_prepack
+                    in training mode: kernels of ours for layers
     fuse_update_step
                     give the optimizer fused steps
     auto_kernel_selection
@@ -111,7 +115,7 @@ def optimize(model: Union[nn.Module, Optimizer], dtype: Optional[torch.dtype] = 
     if any(parameter.device.type != "cpu" for parameter in new.parameters()):
         logger.warning("%s is not on the CPU and stays as it is.", type(model).__name__)
     elif getattr(model, "training", False) and not is_exported(model):
-        _prepare_training(new)
+        _prepare_training(new, dtype, level == "O1" if weights_prepack is None else weights_prepack)
     else:
         _optimize_for_inference(new, dtype, sample_input, switches, given)
     if optimizer is None:
@@ -135,11 +139,14 @@ def _with_steps(optimizer: Optimizer, level: str, fuse_update_step: Optional[boo
     return fused(optimizer) if fuse else optimizer
 
 
-def _prepare_training(model: nn.Module) -> None:
-    logger.warning("%s is in training mode and keeps torch's own layers in FP32: there are none for training yet.",
-                   type(model).__name__)
+def _prepare_training(model: nn.Module, dtype: Optional[torch.dtype], by_kernels: bool) -> None:
+    if dtype in (torch.bfloat16, torch.float16):
+        logger.warning("%s is in training mode and keeps its layers in FP32.", type(model).__name__)
     if _channels_last:
         to_channels_last(model)
+    counts = train_by_kernels(model) if _channels_last and by_kernels else {}
+    logger.info("%s trains %s by kernels of ipex_studio, other layers by those of torch.", type(model).__name__,
+                " and ".join(f"{count} {kind}" for kind, count in counts.items()) or "no layers")
 
 
 def _optimize_script(module: torch.jit.ScriptModule, dtype: Optional[torch.dtype], sample_input: Any,
@@ -169,6 +176,7 @@ def _optimize_for_inference(model: nn.Module, dtype: Optional[torch.dtype], samp
                             given: Dict[str, Optional[bool]]) -> None:
     for module in model.modules() if is_exported(model) else ():
         module.training = False  # its eval() refuses
+    train_by_torch(model)
     if _channels_last:
         to_channels_last(model)
     if switches.conv_bn_folding:

@@ -68,6 +68,10 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::add_layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor residual, str spec) -> (Tensor, "
           "Tensor)",
           "ipex_studio::attention(Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor",
+          "ipex_studio::batch_norm2d(Tensor x, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? "
+          "running_var, float momentum, float eps) -> Tensor",
+          "ipex_studio::conv2d(Tensor x, Tensor w, Tensor? b, int[2] stride, int[2] padding, int[2] dilation, int "
+          "groups) -> Tensor",
           "ipex_studio::convolution(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor",
           "ipex_studio::deconvolution(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor",
           "ipex_studio::embedding(Tensor ids, Tensor table, str spec) -> Tensor",

@@ -1,0 +1,82 @@
+"""Layers of training by kernels of ours. Parameters stay as they are, in channels-last order."""
+import collections
+from typing import Any, Callable, Dict
+
+import torch
+from torch import nn
+
+from . import _engine  # noqa: F401 - brings the operators
+from ._patched import patch, role
+from ._versions import autocast_is_on
+
+_ROLE = "trained"
+
+
+def _may_compute(input: Any, *numbers: Any) -> bool:
+    """True if kernels may compute this call: an image in FP32, not for a trace, not under autocast."""
+    if type(input) not in (torch.Tensor, nn.Parameter) or torch.jit.is_tracing() or autocast_is_on():
+        return False
+    return input.dim() == 4 and all(number is None or number.dtype == torch.float32 for number in (input, *numbers))
+
+
+def _convolution(base: type) -> Callable:
+    def forward(self, input):
+        zeros = self.padding_mode == "zeros" and not isinstance(self.padding, str)
+        if not (zeros and _may_compute(input, self.weight)):
+            return base.forward(self, input)
+        return torch.ops.ipex_studio.conv2d(input, self.weight, self.bias, self.stride, self.padding, self.dilation,
+                                            self.groups)
+
+    return forward
+
+
+def _is_for_norm(layer: nn.BatchNorm2d, input: torch.Tensor) -> bool:
+    """True if the image has channels last, and more than one value in each."""
+    fits = input.numel() > input.shape[1] == layer.num_features
+    return fits and input.is_contiguous(memory_format=torch.channels_last)
+
+
+def _batch_norm(base: type) -> Callable:
+    def forward(self, input):
+        numbers = (self.weight, self.bias, self.running_mean, self.running_var)
+        if not (self.training and _may_compute(input, *numbers) and _is_for_norm(self, input)):
+            return base.forward(self, input)
+        running, factor = (None, None), self.momentum or 0.0
+        if self.track_running_stats:
+            running = numbers[2:]
+            if self.num_batches_tracked is not None:
+                self.num_batches_tracked.add_(1)
+                factor = 1.0 / float(self.num_batches_tracked) if self.momentum is None else factor
+        return torch.ops.ipex_studio.batch_norm2d(input, self.weight, self.bias, *running, factor, self.eps)
+
+    return forward
+
+
+_FORWARDS: Dict[type, Callable] = {nn.Conv2d: _convolution, nn.BatchNorm2d: _batch_norm}
+
+
+@role(_ROLE)
+def _trained_members(base: type) -> Dict[str, Any]:
+    return {"forward": _FORWARDS[base](base)}
+
+
+def train_by_kernels(model: nn.Module) -> Dict[str, int]:
+    """Lets layers compute themselves and their gradients by kernels of ours, and returns how many of each class do.
+    Those that share a parameter, are of a class of their own or are parametrized stay as they are."""
+    readers = collections.Counter(id(parameter) for module in model.modules()
+                                  for parameter in module._parameters.values() if parameter is not None)
+    counts: Dict[str, int] = {}
+    for module in model.modules():
+        plain = type(module) in _FORWARDS and "forward" not in module.__dict__ and "weight" in module._parameters
+        if plain and all(readers[id(parameter)] == 1 for parameter in module._parameters.values()
+                         if parameter is not None):
+            counts[type(module).__name__] = counts.get(type(module).__name__, 0) + 1
+            patch(module, _ROLE)
+    return counts
+
+
+def train_by_torch(model: nn.Module) -> None:
+    """Undoes train_by_kernels()."""
+    for module in model.modules():
+        if type(module).__dict__.get("_ipex_role") == _ROLE:
+            module.__class__ = type(module)._ipex_base

@@ -1,0 +1,132 @@
+// Batch normalization of training against plain loops in double precision: odd sizes, instruction sets, numbers of
+// threads, means and values far from the others.
+#include "kernels/training/batch_norm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace ipex_studio::kernel_test {
+namespace {
+
+using Floats = std::vector<float>;
+
+struct NormOperands {
+  NormOperands(std::int64_t rows, std::int64_t channels, float center = 0)
+      : x(draw(rows * channels, center)),
+        dy(draw(rows * channels, 0)),
+        gamma(draw(channels, 1)),
+        beta(draw(channels, 0)) {
+    job.rows = rows;
+    job.channels = channels;
+    job.eps = 1e-5;
+  }
+
+  Floats draw(std::int64_t count, float center) {
+    std::normal_distribution<float> normal(center, 1);
+    Floats values(static_cast<std::size_t>(count));
+    for (float& value : values) value = normal(random);
+    return values;
+  }
+
+  std::mt19937 random{7};
+  BatchNormJob job;
+  Floats x, dy, gamma, beta;
+};
+
+struct NormResults {
+  explicit NormResults(const NormOperands& o, bool affine = true)
+      : y(o.x.size(), NAN), dx(y), mean(o.gamma.size(), NAN), inverse(mean), variance(mean), dgamma(mean), dbeta(mean) {
+    const float *gamma = affine ? o.gamma.data() : nullptr, *beta = affine ? o.beta.data() : nullptr;
+    batchNormForward(o.job, o.x.data(), gamma, beta, y.data(), mean.data(), inverse.data(), variance.data());
+    batchNormBackward(o.job, o.x.data(), o.dy.data(), gamma, mean.data(), inverse.data(), dx.data(), dgamma.data(),
+                      dbeta.data());
+  }
+
+  Floats y, dx, mean, inverse, variance, dgamma, dbeta;
+};
+
+// The formulas of Ioffe, Szegedy: Batch normalization (2015), for one channel. `scale`: of distances to allow.
+void expectChannel(const NormOperands& o, const NormResults& results, std::size_t c, bool affine, double scale) {
+  const auto channels = static_cast<std::size_t>(o.job.channels), rows = static_cast<std::size_t>(o.job.rows);
+  const auto n = static_cast<double>(rows);
+  const double gamma = affine ? o.gamma[c] : 1, beta = affine ? o.beta[c] : 0;
+  double mean = 0, variance = 0, sum = 0, product = 0;
+  for (std::size_t r = 0; r < rows; ++r) mean += o.x[r * channels + c] / n;
+  for (std::size_t r = 0; r < rows; ++r) variance += std::pow(o.x[r * channels + c] - mean, 2) / n;
+  const double root = 1 / std::sqrt(variance + o.job.eps);
+  const auto normal = [&](std::size_t r) { return (o.x[r * channels + c] - mean) * root; };
+  for (std::size_t r = 0; r < rows; ++r) {
+    sum += o.dy[r * channels + c];
+    product += o.dy[r * channels + c] * normal(r);
+  }
+  const double bound = 1e-6 * scale;
+  EXPECT_NEAR(results.mean[c], mean, bound * (1 + std::abs(mean)));
+  EXPECT_NEAR(results.variance[c], variance, 4 * bound * (1e-6 + variance));
+  EXPECT_NEAR(results.dbeta[c], sum, 4 * bound * std::sqrt(n));
+  EXPECT_NEAR(results.dgamma[c], product, 8 * bound * std::sqrt(n));
+  for (std::size_t r = 0; r < rows; ++r) {
+    const std::size_t i = r * channels + c;
+    ASSERT_NEAR(results.y[i], normal(r) * gamma + beta, 4 * bound * (1 + std::abs(normal(r) * gamma))) << i;
+    const double dx = gamma * root / n * (n * o.dy[i] - sum - normal(r) * product);
+    ASSERT_NEAR(results.dx[i], dx, 4 * bound * (1 + root) * (1 + std::abs(normal(r)))) << i;
+  }
+}
+
+TEST(BatchNormTest, IsRightForAllSizes) {
+  for (const std::int64_t rows : {2, 3, 17, 64, 65, 300, 5000}) {
+    for (const std::int64_t channels : {1, 3, 8, 17, 33, 64}) {
+      for (const char* isa : {"", "avx2", "sse4"}) {
+        SCOPED_TRACE(testing::Message() << rows << " rows of " << channels << ' ' << isa);
+        NormOperands operands(rows, channels);
+        operands.job.isa = isa;
+        const bool affine = rows != 17;
+        const NormResults results(operands, affine);
+        for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+          expectChannel(operands, results, c, affine, rows < 4 ? 30 : 3);
+        }
+      }
+    }
+  }
+}
+
+TEST(BatchNormTest, HasTheSameBitsForAnyNumberOfThreads) {
+  for (const std::int64_t rows : {65, 5000, 20000}) {
+    NormOperands operands(rows, 33);
+    const NormResults one(operands);
+    for (const std::int32_t threads : {2, 3}) {
+      operands.job.threads = threads;
+      const NormResults more(operands);
+      EXPECT_EQ(one.y, more.y);
+      EXPECT_EQ(one.dx, more.dx);
+      EXPECT_EQ(one.dgamma, more.dgamma);
+      EXPECT_EQ(one.dbeta, more.dbeta);
+    }
+  }
+}
+
+TEST(BatchNormTest, FarMeansAndLoneValuesKeepTheirDigits) {
+  const NormOperands far(1000, 3, 300);
+  const NormResults results(far);
+  for (std::size_t c = 0; c < 3; ++c) expectChannel(far, results, c, true, 100);
+  NormOperands lone(100000, 1);
+  std::fill(lone.x.begin(), lone.x.end(), 0.0f);
+  lone.x[0] = 1000;
+  expectChannel(lone, NormResults(lone), 0, true, 3);
+}
+
+TEST(BatchNormTest, NotANumberStaysInItsChannel) {
+  for (const float bad : {NAN, INFINITY}) {
+    NormOperands operands(100, 9);
+    operands.x[50 * 9 + 2] = bad;
+    const NormResults results(operands);
+    for (std::size_t i = 0; i < results.y.size(); ++i) EXPECT_EQ(std::isnan(results.y[i]), i % 9 == 2) << i;
+    EXPECT_TRUE(std::isnan(results.variance[2]));
+  }
+}
+
+}  // namespace
+}  // namespace ipex_studio::kernel_test

@@ -1,0 +1,354 @@
+"""Layers of training by kernels: values, gradients and second derivatives against FP64, and what stays as it was."""
+import copy
+import importlib
+import io
+import itertools
+import pickle
+import unittest
+
+import torch
+from torch import nn
+from torch.nn.functional import conv2d
+
+import ipex_studio
+from networks import Net, image
+
+WIDTHS = (1, 3, 17, 33)
+KINDS = (dict(kernel_size=1), dict(kernel_size=3, padding=1), dict(kernel_size=3, stride=2, padding=1, bias=False),
+         dict(kernel_size=1, stride=2), dict(kernel_size=(3, 2), padding=(2, 1), dilation=(2, 1)))
+DEPTHWISE = (dict(kernel_size=3, padding=1), dict(kernel_size=5, stride=2, padding=2), dict(kernel_size=7, padding=3),
+             dict(kernel_size=9, padding=4), dict(kernel_size=3, padding=2, dilation=2))
+
+
+def trained(layer: nn.Module) -> nn.Module:
+    return ipex_studio.optimize(layer.train())
+
+
+def is_ours(module: nn.Module) -> bool:
+    return type(module) not in (nn.Conv2d, nn.BatchNorm2d) and isinstance(module, (nn.Conv2d, nn.BatchNorm2d))
+
+
+def distance(a: torch.Tensor, b: torch.Tensor) -> float:
+    """The largest difference relative to the largest value."""
+    return (a.double() - b.double()).abs().max().item() / max(1.0, b.abs().max().item())
+
+
+class Convolution(unittest.TestCase):
+    def check(self, layer: nn.Conv2d, x: torch.Tensor):
+        """Values and gradients against the layer of torch in double precision."""
+        exact = copy.deepcopy(layer).double()
+        layer = trained(layer)
+        self.assertTrue(is_ours(layer))
+        x = x.requires_grad_()
+        exact_x = x.detach().double().requires_grad_()
+        result, expected = layer(x), exact(exact_x)
+        self.assertEqual(result.shape, expected.shape)
+        self.assertLess(distance(result, expected), 1e-5)
+        cotangent = torch.randn(result.shape)
+        gradients = torch.autograd.grad(result, [x, *layer.parameters()], cotangent)
+        right = torch.autograd.grad(expected, [exact_x, *exact.parameters()], cotangent.double())
+        for gradient, correct in zip(gradients, right):
+            self.assertEqual(gradient.shape, correct.shape)
+            self.assertLess(distance(gradient, correct), 1e-5)
+        for parameter, gradient in zip(layer.parameters(), gradients[1:]):
+            self.assertEqual(gradient.stride(), parameter.stride())
+
+    def test_gradients(self):
+        torch.manual_seed(1)
+        for channels, outputs, kind in itertools.product(WIDTHS, WIDTHS, KINDS):
+            for batch, size in ((1, (9, 7)), (3, (2, 2)), (2, (4, 5))):
+                with self.subTest(channels=channels, outputs=outputs, size=size, **kind):
+                    self.check(nn.Conv2d(channels, outputs, **kind), torch.randn(batch, channels, *size))
+
+    def test_gradients_of_groups(self):
+        torch.manual_seed(2)
+        for channels, kind in itertools.product((3, 17, 33, 64), DEPTHWISE):
+            with self.subTest(channels=channels, **kind):
+                self.check(nn.Conv2d(channels, channels, groups=channels, **kind), torch.randn(2, channels, 8, 9))
+        self.check(nn.Conv2d(32, 64, 3, padding=1, groups=4), torch.randn(2, 32, 6, 5))
+        self.check(nn.Conv2d(6, 12, 3, groups=6), torch.randn(2, 6, 6, 5))
+
+    def test_any_order_of_memory(self):
+        torch.manual_seed(3)
+        for x in (torch.randn(2, 6, 7, 5).to(memory_format=torch.channels_last), torch.randn(2, 7, 5, 12)[..., ::2],
+                  torch.randn(7, 5, 2, 6), torch.randn(1, 6, 7, 5).expand(3, 6, 7, 5).detach()):
+            x = x.permute(2, 3, 0, 1) if x.shape[0] == 7 else x.permute(0, 3, 1, 2) if x.shape[3] == 6 else x
+            self.check(nn.Conv2d(6, 8, 3, padding=1), x)
+        layer = trained(nn.Conv2d(3, 4, 3))
+        x = torch.randn(2, 3, 5, 5)
+        for cotangent in (torch.ones(1).expand(2, 4, 3, 3), torch.randn(2, 4, 3, 3)):
+            gradient, = torch.autograd.grad(layer(x), layer.weight, cotangent)
+            right, = torch.autograd.grad(conv2d(x, layer.weight, layer.bias), layer.weight, cotangent)
+            torch.testing.assert_close(gradient, right)
+
+    def test_gradients_that_nobody_asks_for(self):
+        layer = trained(nn.Conv2d(3, 4, 3))
+        x = torch.randn(2, 3, 5, 5)
+        layer.weight.requires_grad_(False)
+        layer(x).sum().backward()
+        self.assertIsNone(layer.weight.grad)
+        torch.testing.assert_close(layer.bias.grad, torch.full((4,), 18.0))
+        with torch.no_grad():
+            self.assertFalse(layer(x).requires_grad)
+
+    def test_second_derivatives(self):
+        torch.manual_seed(4)
+        layer, x = trained(nn.Conv2d(3, 5, 3, padding=1)), torch.randn(2, 3, 5, 4, requires_grad=True)
+
+        def penalty(layer, x):
+            gradient, = torch.autograd.grad(layer(x).sin().sum(), x, create_graph=True)
+            return torch.autograd.grad(gradient.square().sum(), [x, layer.weight])
+
+        exact = copy.deepcopy(layer).double()
+        for second, right in zip(penalty(layer, x), penalty(exact, x.detach().double().requires_grad_())):
+            self.assertLess(distance(second, right), 1e-4)
+
+    def test_not_a_number_stays_where_it_is(self):
+        layer, x = trained(nn.Conv2d(3, 4, 3, padding=1)), torch.randn(2, 3, 6, 6)
+        x[0, 1, 2, 2] = float("nan")
+        expected = conv2d(x, layer.weight, layer.bias, padding=1)
+        self.assertTrue(torch.equal(layer(x).isnan(), expected.isnan()))
+
+    def test_wrong_sizes_raise_what_torch_raises(self):
+        layer = trained(nn.Conv2d(3, 4, 3))
+        for shape in ((2, 5, 6, 6), (2, 3, 2, 2), (6,)):
+            with self.assertRaises(RuntimeError) as stock:
+                nn.Conv2d(3, 4, 3)(torch.randn(shape))
+            with self.assertRaises(RuntimeError) as ours:
+                layer(torch.randn(shape))
+            self.assertEqual(str(ours.exception).splitlines()[0], str(stock.exception).splitlines()[0])
+
+    def test_what_torch_computes(self):
+        same, circular = nn.Conv2d(3, 4, 3, padding="same"), nn.Conv2d(3, 4, 3, padding=1, padding_mode="circular")
+        for layer in (same, circular):
+            x = torch.randn(2, 3, 5, 5)
+            torch.testing.assert_close(trained(layer)(x), layer(x))
+        layer = trained(nn.Conv2d(3, 4, 3))
+        empty = layer(torch.randn(0, 3, 5, 5))
+        self.assertEqual(empty.shape, (0, 4, 3, 3))
+        empty.sum().backward()
+        self.assertEqual(layer.weight.grad.abs().sum(), 0)
+        self.assertEqual(layer(torch.randn(3, 5, 5)).shape, (4, 3, 3))
+        with torch.cpu.amp.autocast():
+            self.assertEqual(layer(torch.randn(2, 3, 5, 5)).dtype, torch.bfloat16)
+        double = copy.deepcopy(layer).double()
+        x = torch.randn(1, 3, 4, 4, dtype=torch.double, requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(double, x))
+        self.assertTrue(torch.autograd.gradgradcheck(double, x))
+
+    def test_traces_have_operators_of_torch_alone(self):
+        traced = torch.jit.trace(trained(nn.Sequential(nn.Conv2d(3, 4, 3))), torch.randn(1, 3, 5, 5))
+        self.assertNotIn("ipex_studio", str(traced.inlined_graph))
+        self.assertNotIn("ipex_studio", str(torch.jit.script(trained(nn.Conv2d(3, 4, 3))).inlined_graph))
+
+
+class BatchNorm(unittest.TestCase):
+    KINDS = (dict(), dict(affine=False), dict(track_running_stats=False), dict(momentum=None), dict(momentum=0.3),
+             dict(eps=0.1))
+
+    def both(self, width, **kind):
+        """A layer of ours and the same of torch in double precision."""
+        layer = nn.BatchNorm2d(width, **kind)
+        for parameter in layer.parameters():
+            nn.init.normal_(parameter)
+        exact = copy.deepcopy(layer).double()
+        return trained(layer), exact
+
+    def check(self, layer, exact, x):
+        x = x.to(memory_format=torch.channels_last).requires_grad_()
+        exact_x = x.detach().double().requires_grad_()
+        result, expected = layer(x), exact(exact_x)
+        self.assertLess(distance(result, expected), 1e-5)
+        cotangent = torch.randn(result.shape)
+        for gradient, right in zip(torch.autograd.grad(result, [x, *layer.parameters()], cotangent),
+                                   torch.autograd.grad(expected, [exact_x, *exact.parameters()], cotangent.double())):
+            self.assertLess(distance(gradient, right), 2e-5)
+        for name, value in layer.named_buffers():
+            self.assertLess(distance(value, dict(exact.named_buffers())[name]), 1e-5)
+
+    def test_gradients_and_statistics(self):
+        torch.manual_seed(6)
+        for width, kind in itertools.product(WIDTHS, self.KINDS):
+            layer, exact = self.both(width, **kind)
+            for shape in ((2, width, 5, 7), (1, width, 3, 3), (4, width, 1, 1), (8, width, 12, 12)):
+                with self.subTest(shape=shape, **kind):
+                    self.check(layer, exact, torch.randn(shape) * 3 + 1)
+            layer.eval(), exact.eval()
+            self.check(layer, exact, torch.randn(2, width, 4, 4))
+
+    def test_any_number_of_threads_gives_the_same_bits(self):
+        torch.manual_seed(7)
+        layer, _ = self.both(17)
+        x = torch.randn(4, 17, 30, 30).to(memory_format=torch.channels_last).requires_grad_()
+        cotangent, threads, results = torch.randn_like(x), torch.get_num_threads(), []
+        try:
+            for count in (1, 2):
+                torch.set_num_threads(count)
+                y = layer(x)
+                results.append((y, *torch.autograd.grad(y, [x, *layer.parameters()], cotangent)))
+        finally:
+            torch.set_num_threads(threads)
+        for one, two in zip(*results):
+            self.assertTrue(torch.equal(one, two))
+
+    def test_second_derivatives(self):
+        torch.manual_seed(8)
+        layer, exact = self.both(3)
+        x = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last).requires_grad_()
+
+        def penalty(layer, x):
+            gradient, = torch.autograd.grad(layer(x).sin().sum(), x, create_graph=True)
+            return torch.autograd.grad(gradient.square().sum(), [x, layer.weight])
+
+        for second, right in zip(penalty(layer, x), penalty(exact, x.detach().double().requires_grad_())):
+            self.assertLess(distance(second, right), 1e-4)
+
+    def test_what_torch_computes(self):
+        layer, _ = self.both(3)
+        stock = nn.BatchNorm2d(3)
+        stock.load_state_dict(layer.state_dict())
+        for x in (torch.randn(2, 3, 4, 4), torch.randn(0, 3, 4, 4).to(memory_format=torch.channels_last)):
+            torch.testing.assert_close(layer(x), stock(x))
+        for wrong in (torch.randn(1, 3, 1, 1), torch.randn(3, 4), torch.randn(2, 4, 3, 3)):
+            with self.assertRaises((RuntimeError, ValueError)) as right:
+                stock(wrong)
+            with self.assertRaises(type(right.exception)) as ours:
+                layer(wrong)
+            self.assertEqual(str(ours.exception), str(right.exception))
+        self.assertEqual(layer.double()(torch.randn(2, 3, 4, 4).double()).dtype, torch.double)
+
+    def test_statistics_are_seen_by_autograd(self):
+        layer, _ = self.both(3)
+        version = layer.running_mean._version
+        layer(torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last))
+        self.assertGreater(layer.running_mean._version, version)
+
+
+class Derivatives(unittest.TestCase):
+    """Those that kernels do not know are computed by torch."""
+
+    def layers(self):
+        torch.manual_seed(9)
+        for layer in (nn.Conv2d(3, 4, 3), nn.BatchNorm2d(3, track_running_stats=False)):
+            yield trained(copy.deepcopy(layer)), layer.to(memory_format=torch.channels_last).train()
+
+    def image(self):
+        return torch.randn(2, 3, 6, 6).to(memory_format=torch.channels_last)
+
+    def test_forward_mode(self):
+        for ours, stock in self.layers():
+            x, tangent = self.image(), self.image()
+            with torch.autograd.forward_ad.dual_level():
+                results = [torch.autograd.forward_ad.unpack_dual(layer(torch.autograd.forward_ad.make_dual(x, tangent)))
+                           for layer in (ours, stock)]
+            torch.testing.assert_close(results[0].tangent, results[1].tangent)
+
+    def test_transformations_of_functions(self):
+        grad = importlib.import_module("torch.func" if hasattr(torch, "func") else "functorch").grad
+        for ours, stock in self.layers():
+            x = self.image()
+            gradients = [grad(lambda x, layer=layer: layer(x).sin().sum())(x) for layer in (ours, stock)]
+            torch.testing.assert_close(*gradients)
+
+    def test_weights_that_change_before_backward(self):
+        for ours, _ in self.layers():
+            result = ours(self.image().requires_grad_())
+            with torch.no_grad():
+                ours.weight.add_(1)
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                result.sum().backward()
+
+
+class Models(unittest.TestCase):
+    def test_losses_are_those_of_torch(self):
+        torch.manual_seed(5)
+        net = Net().train()
+        net.drop.p = 0.0
+        ours, optimizer = ipex_studio.optimize(net, optimizer=torch.optim.SGD(net.parameters(), 0.1, momentum=0.9))
+        stock = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9)
+        self.assertTrue(is_ours(ours.conv) and is_ours(ours.norm))
+
+        def losses(model, optimizer):
+            for step in range(20):
+                optimizer.zero_grad()
+                loss = model(image(8, seed=step)).square().mean()
+                loss.backward()
+                optimizer.step()
+                yield loss.item()
+
+        torch.testing.assert_close(list(losses(ours, optimizer)), list(losses(net, stock)), rtol=1e-3, atol=1e-5)
+
+    def test_state_goes_both_ways(self):
+        ours, stock = trained(Net()), Net()
+        self.assertEqual(list(ours.state_dict()), list(stock.state_dict()))
+        stream = io.BytesIO()
+        torch.save(ours.state_dict(), stream)
+        stream.seek(0)
+        stock.load_state_dict(torch.load(stream))
+        torch.testing.assert_close(ours.eval()(image()), stock.eval()(image()), rtol=1e-4, atol=1e-5)
+        ours.load_state_dict(Net().state_dict())
+        self.assertTrue(ours.conv.weight.is_contiguous(memory_format=torch.channels_last))
+
+    def test_copies_and_pickles(self):
+        ours = trained(Net())
+        for copied in (copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
+            self.assertTrue(is_ours(copied.conv))
+            torch.testing.assert_close(copied.conv(image()), ours.conv(image()))
+
+    def test_hooks_are_called(self):
+        net, calls = Net(), []
+        net.conv.register_forward_hook(lambda *_: calls.append("forward"))
+        net.conv.register_full_backward_hook(lambda *_: calls.append("backward"))
+        net.conv.weight.register_hook(lambda _: calls.append("weight"))
+        ours = ipex_studio.optimize(net, inplace=True)
+        ours(image()).sum().backward()
+        self.assertEqual(sorted(calls), ["backward", "forward", "weight"])
+
+    def test_what_stays(self):
+        class Own(nn.Conv2d):
+            def forward(self, x):
+                return super().forward(x) + 1
+
+        class Tied(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = nn.Conv2d(3, 3, 3), nn.Conv2d(3, 3, 3)
+                self.b.weight = self.a.weight
+
+        parametrized = nn.utils.parametrizations.spectral_norm(nn.Conv2d(3, 4, 3))
+        normed = nn.utils.weight_norm(nn.Conv2d(3, 4, 3))
+        changed = nn.Conv2d(3, 4, 3)
+        changed.forward = lambda x: x
+        for layer in (Own(3, 4, 3), parametrized, normed, changed):
+            self.assertEqual(type(ipex_studio.optimize(nn.Sequential(layer).train(), inplace=True)[0]), type(layer))
+        tied = trained(Tied())
+        self.assertFalse(is_ours(tied.a) or is_ours(tied.b))
+
+    def test_switches(self):
+        self.assertFalse(is_ours(ipex_studio.optimize(Net(), level="O0").conv))
+        self.assertFalse(is_ours(ipex_studio.optimize(Net(), weights_prepack=False).conv))
+        self.assertTrue(is_ours(ipex_studio.optimize(Net(), level="O0", weights_prepack=True).conv))
+        ipex_studio.disable_auto_channels_last()
+        try:
+            self.assertFalse(is_ours(trained(Net()).conv))
+        finally:
+            ipex_studio.enable_auto_channels_last()
+
+    def test_what_was_done_is_said(self):
+        with self.assertLogs("ipex_studio", "INFO") as log:
+            trained(Net())
+        self.assertIn("Net trains 1 Conv2d and 1 BatchNorm2d by kernels of ipex_studio", log.output[0])
+
+    def test_then_for_inference(self):
+        ours = trained(Net())
+        expected = ours.eval()(image())
+        fast = ipex_studio.optimize(ours)
+        self.assertEqual(type(fast.conv).__name__, "Conv2d")
+        with torch.no_grad():
+            torch.testing.assert_close(fast(image()), expected, rtol=1e-4, atol=1e-5)
+        self.assertTrue(is_ours(ours.conv))
+        self.assertIn("_ipex_norm", fast.conv.__dict__)  # folded as a layer of torch
+
+
+if __name__ == "__main__":
+    unittest.main()
