@@ -147,6 +147,7 @@ void addMeasuringCommands(CLI::App& app, CommandLine& line) {
   CLI::App* bench =
       addCommand(app, line, CommandKind::kBench, "bench", "Measure a model, baseline against optimized, and record it");
   addModel(*bench, line);
+  addForce(*bench, line);
   for (CLI::App* command : {run, bench}) {
     addDatabase(*command, line);
     addJson(*command, line);
@@ -222,6 +223,7 @@ void addLookingCommands(CLI::App& app, CommandLine& line) {
   show->add_option("--format", line.format, "txt, dot, svg or json.")
       ->check(CLI::IsMember({"txt", "dot", "svg", "json"}))
       ->capture_default_str();
+  addForce(*show, line);
   addFlags(*show, line, {FlagSet::kModel, FlagSet::kRewrite});
   show->footer(kShowExamples);
 

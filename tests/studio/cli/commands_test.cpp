@@ -375,6 +375,20 @@ TEST(Show, DumpsTheGraphAfterEveryChangingPass) {
 TEST(Passes, AreListedWithSummaries) {
   const Sandpit pit;
   const Outcome passes = pit.run({"passes", "--json"});
+TEST(Show, ReplacesDumpedGraphsOnlyIfAsked) {
+  const Sandpit pit;
+  fs::create_directory(pit.path("dumps"));
+  std::ofstream(pit.path("dumps") + "/0000_mine.ir") << "mine";
+  for (const char* command : {"show", "run", "bench"}) {
+    const Outcome refused = pit.run({command, modelFile("small.pt"), "--dump", pit.path("dumps")});
+    EXPECT_EQ(refused.code, 2) << command;
+    EXPECT_THAT(refused.err, HasSubstr("holds dumped graphs already")) << command;
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(pit.path("dumps")), fs::directory_iterator()), 1);
+  const Outcome forced = pit.run({"show", modelFile("small.pt"), "--dump", pit.path("dumps"), "--force"});
+  EXPECT_EQ(forced.code, 0) << forced.err;
+}
+
   ASSERT_EQ(passes.code, 0) << passes.err;
   const json list = json::parse(passes.out)["passes"];
   EXPECT_TRUE(

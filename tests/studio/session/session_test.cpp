@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 
 #include <chrono>
 #include <csignal>
@@ -236,6 +238,10 @@ TEST_F(SessionTest, SaysWhatWasWrittenAndWhyFlagsAreRefused) {
   session.post(FlagsCommand{"--no-winograd"});
   snapshot = waitUntil(session, [](const StudioSnapshot& s) { return rests(s) && s.work.flags_answer.number == 2; });
   EXPECT_EQ(snapshot->work.flags_answer.problem, "");
+  std::ofstream(pit_.path("0001-mine.ir")) << "mine";
+  session.post(FlagsCommand{"--dump " + pit_.path("")});
+  snapshot = waitUntil(session, [](const StudioSnapshot& s) { return s.work.flags_answer.number == 3; });
+  EXPECT_THAT(snapshot->work.flags_answer.problem, HasSubstr("holds dumped graphs already; give another folder."));
 }
 
 TEST_F(SessionTest, OpensRecordedRunsWithoutAModel) {
