@@ -62,7 +62,7 @@ class PassesPanel : public Panel {
     } else if (snapshot.status.state == JobState::kWorking) {
       emptyState(ui_, "No passes yet", "Each pass is listed as it finishes.");
     } else if (snapshot.status.state == JobState::kRecorded) {
-      emptyState(ui_, "No passes were recorded", "ipex-studio run MODEL.pt records every pass.");
+      emptyState(ui_, "No passes were recorded", pressOptimize(snapshot) + ": every pass is listed here.");
     } else {
       emptyState(ui_, "No passes yet", "Press Optimize to run them all.");
     }

@@ -39,7 +39,8 @@ std::string pressOptimize(const StudioSnapshot& snapshot) {
     case JobState::kEmpty:
       return "Open a model (Ctrl+O) and press Optimize";
     case JobState::kRecorded:
-      return "These are recorded runs; open the model itself and press Optimize";
+      return snapshot.work.recorded_model.empty() ? "Open the model itself (Ctrl+O) and press Optimize"
+                                                  : "Press “Open the model”, then Optimize";
     default:
       return "Press Optimize";
   }

@@ -106,7 +106,7 @@ struct SnapshotParts {
   std::vector<LogLine> log;
 };
 
-// Beginning of a sentence on what to press: "Press Optimize", or the step before it if only recorded runs are open.
+// Beginning of a sentence on what to press: "Press Optimize", or the steps before it if only recorded runs are open.
 std::string pressOptimize(const StudioSnapshot& snapshot);
 
 // Why no job on the open model can be started now, as a sentence; empty if one can.
