@@ -360,6 +360,20 @@ void ModelJob::measure() {
   events_.onRecord(job_);
 }
 
+void ModelJob::timeAgainst() {
+  IPEX_CHECK(before_ && baseline_ && optimized_, "there is nothing to time against");
+  runInterleaved({optimized_.get(), baseline_.get()});
+  job_.runs = {baseline_->run, optimized_->run};
+}
+
+std::unique_ptr<ModelJob> ModelJob::giveBack() {
+  IPEX_CHECK(before_ && baseline_, "there is no job to give back");
+  optimized_.reset();
+  baseline_->run = before_->job_.runs.back();
+  before_->optimized_ = std::move(baseline_);
+  return std::move(before_);
+}
+
 void ModelJob::verify() {
   optimized_->progress_begin = kOptimizeEnd;
   optimized_->progress_end = 1;

@@ -89,6 +89,11 @@ class ModelJob {
   // Times all engines interleaved, then measures single steps and accuracy. If results in FP32 are wrong, and leaving
   // out one rewrite, pass or planned operation makes them right, the job starts over without it, with a warning.
   void measure();
+  // Times the two versions of a job that is measured against another, and nothing else, after optimize(); the record
+  // keeps both runs.
+  void timeAgainst();
+  // Ends this job, also one that failed; returns the job that it was measured against, which can be so again.
+  std::unique_ptr<ModelJob> giveBack();
   // Compares results instead of measure(), and starts over as that does.
   void verify();
   // Adds the findings of a search to the record.

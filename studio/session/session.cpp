@@ -22,7 +22,8 @@ Session::Session(SessionOptions options)
       runner_(model_, decisions_, history_, trials_, *this, queue_.cancellation()),
       export_(model_, decisions_, runner_, *this, queue_.cancellation()),
       tuning_(model_, decisions_, runner_, *this, queue_.cancellation()),
-      bisect_(model_, decisions_, runner_, *this, queue_.cancellation()) {
+      bisect_(model_, decisions_, runner_, *this, queue_.cancellation()),
+      pass_gains_(model_, runner_, *this) {
   const std::string& file = model_.file();
   if (!file.empty()) {
     status_.set(JobStatus{JobState::kWorking, "open", -1, -1, ""});
@@ -136,6 +137,10 @@ void Session::handle(const OverrideCommand& command) {
     decisions_.set(command.next);
     runner_.tryDecisions();
   });
+}
+
+void Session::handle(const PassGainsCommand& command) {
+  guarded([&] { pass_gains_.measure(command.passes); });
 }
 
 void Session::handle(const StepOverridesCommand& command) {
@@ -305,6 +310,7 @@ SnapshotParts Session::parts() const {
   parts.work = model_.work();
   parts.work.exported = export_.result();
   parts.work.first_wrong = bisect_.state();
+  parts.work.pass_gains = pass_gains_.gains();
   parts.work.tuning.possible = model_.loaded();
   parts.work.tuning.calibration_waits = tuning_.calibrationWaits();
   parts.work.tuning.search_waits = tuning_.searchWaits();

@@ -12,6 +12,7 @@
 #include "studio/session/job_runner.h"
 #include "studio/session/model_export.h"
 #include "studio/session/open_model.h"
+#include "studio/session/pass_gains_job.h"
 #include "studio/session/reporter.h"
 #include "studio/session/screen_files.h"
 #include "studio/session/snapshot_feed.h"
@@ -51,6 +52,7 @@ class Session : public SnapshotSource, private Reporter {
   void handle(const ShowJobCommand& command);
   void handle(const CompareCommand& command);
   void handle(const OverrideCommand& command);
+  void handle(const PassGainsCommand& command);
   void handle(const StepOverridesCommand& command);
   void handle(const TrustCommand& command);
   void handle(const TuneCommand& command);
@@ -105,6 +107,7 @@ class Session : public SnapshotSource, private Reporter {
   ModelExport export_;
   TuningJobs tuning_;
   BisectJob bisect_;
+  PassGainsJob pass_gains_;
 
   std::thread thread_;
 };

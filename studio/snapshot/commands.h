@@ -107,6 +107,11 @@ struct OverrideCommand {
   bool measure = false;
 };
 
+// Measure what passes gain, by leaving out one at a time; the model stays as it is.
+struct PassGainsCommand {
+  std::vector<std::string> passes;
+};
+
 // Take the last decision back, or make it again.
 struct StepOverridesCommand {
   bool redo = false;
@@ -125,10 +130,10 @@ struct DropFlagCommand {
   std::string name;  // "--instances"
 };
 
-using Command =
-    std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand, ShowJobCommand,
-                 CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand, TuneCommand, ReportCommand,
-                 FlagsCommand, DropFlagCommand, FirstWrongNodeCommand, OpenFolderCommand, OpenSampleCommand>;
+using Command = std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand,
+                             ShowJobCommand, CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand,
+                             TuneCommand, ReportCommand, FlagsCommand, DropFlagCommand, FirstWrongNodeCommand,
+                             OpenFolderCommand, OpenSampleCommand, PassGainsCommand>;
 
 // Filled by panels on the drawing thread, emptied by the window after each frame.
 class Commands {

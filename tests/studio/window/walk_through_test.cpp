@@ -95,6 +95,17 @@ TEST_F(WindowTestWalk, FromTheCostlyReorderToAWhatIfToTheExport) {
   EXPECT_TRUE(std::filesystem::exists(picture("kernels")));
 }
 
+TEST_F(WindowTestWalk, FromTheWaterfallToItsNodesToWhatPassesGain) {
+  const auto posted = walk(fullSnapshot(),
+                           "wait settled\nexpect bars 3\ndo row.next\ndo row.next\nwait settled\nexpect selected 10\n"
+                           "screenshot " +
+                               picture("waterfall") + "\ndo pass.gains\nwait settled\n");
+  EXPECT_TRUE(std::filesystem::exists(picture("waterfall")));
+  const auto* gains = find<PassGainsCommand>(posted);
+  ASSERT_NE(gains, nullptr);
+  EXPECT_GE(gains->passes.size(), 5U);
+}
+
 TEST_F(WindowTestWalk, ThreePrecisionsSideBySide) {
   walk(fullSnapshot(),
        "wait settled\ndo color.precision\ndo tab.precision\ndo row.next\nwait settled\nexpect selected 1\n"
