@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "core/model/model.h"
-#include "core/record/records.h"
+#include "core/record/source_record.h"
 
 namespace ipex_studio {
 
 struct UnrunGraph {
   GraphSnapshot frozen;  // before any pass; of its values no sizes are known
   std::vector<Origin> origins;
+  SourceRecord source;
   int nodes = 0;  // of the graph, without constants
 };
 

@@ -5,6 +5,7 @@
 #include "core/record/argument_record.h"
 #include "core/record/bisect_record.h"
 #include "core/record/device_record.h"
+#include "core/record/source_record.h"
 
 namespace ipex_studio {
 
@@ -373,6 +374,29 @@ template <class V>
 void describe(V& v, DeviceList& r) {
   v("devices", r.devices);
   v("faults", r.faults);
+}
+
+template <class V>
+void describe(V& v, SourceFile& r) {
+  v("name", r.name);
+  v("python", r.python);
+  v("first_line", r.first_line, Range::kNonNegative);
+  v("text", r.text, Range::kText);
+  v("cut", r.cut);
+}
+
+template <class V>
+void describe(V& v, SourcePlace& r) {
+  v("origin", r.origin, Range::kNonNegative);
+  v("file", r.file, Range::kNonNegative);
+  v("line", r.line, Range::kNonNegative);
+  v("call", r.call);
+}
+
+template <class V>
+void describe(V& v, SourceRecord& r) {
+  v("files", r.files);
+  v("places", r.places);
 }
 
 }  // namespace ipex_studio

@@ -187,6 +187,13 @@ void checkRecord(const StepTime& time) {
           "whole_ns and elapsed_ns of a step differ in length");
 }
 
+void checkRecord(const SourceRecord& source) {
+  for (const SourcePlace& place : source.places) {
+    require(place.file >= 0 && static_cast<std::size_t>(place.file) < source.files.size(),
+            "a place names a source file that does not exist");
+  }
+}
+
 }  // namespace
 
 void checkRecord(const GraphSnapshot& snapshot) {
@@ -281,6 +288,9 @@ IPEX_RECORD(TrainingRecord)
 IPEX_RECORD(JobRecord)
 IPEX_RECORD(DeviceRecord)
 IPEX_RECORD(DeviceList)
+IPEX_RECORD(SourceFile)
+IPEX_RECORD(SourcePlace)
+IPEX_RECORD(SourceRecord)
 #undef IPEX_RECORD
 
 std::string dumpJson(const json& source) { return source.dump(-1, ' ', false, json::error_handler_t::replace); }

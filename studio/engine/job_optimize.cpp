@@ -22,6 +22,7 @@
 #include "core/record/records_json.h"
 #include "core/torch/torch_error.h"
 #include "passes/fault_search.h"
+#include "passes/model_source.h"
 #include "passes/optimize.h"
 #include "passes/pipeline.h"
 #include "studio/engine/job_data.h"
@@ -95,6 +96,7 @@ OptimizedModel rewrite(EngineJob& job, Begun& begun, ChannelObserver& observer, 
   OptimizeOptions& options = job.optimize;
   options.quantization_recipe =
       ownRecipe(options.quantization_recipe, begun.model->module(), begun.inputs->example(), options);
+  channel.record("source", modelSource(begun.frozen->module));
   return optimizeModel(std::move(*begun.frozen), options, observer);
 }
 

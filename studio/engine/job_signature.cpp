@@ -38,6 +38,7 @@ void sendUnrun(Model& model, const EngineJob& job, bool refused, Channel& channe
     for (std::size_t a = 0; a < choices.size(); ++a)
       record.inputs.push_back(choices[a] ? describeSpec(*choices[a]) : InputRecord{arguments[a].name, "", false});
     channel.record("model", record);
+    channel.record("source", graph.source);
     channel.record("frozen", graph.frozen);
     if (refused) channel.send({{"type", "refused"}});
   } catch (const std::exception&) {

@@ -10,6 +10,7 @@
 #include "core/record/argument_record.h"
 #include "core/record/bisect_record.h"
 #include "core/record/request.h"
+#include "core/record/source_record.h"
 #include "core/record/tuning_store.h"
 #include "studio/job/process.h"
 #include "studio/job/session_files.h"
@@ -44,6 +45,8 @@ class JobEvents {
   virtual void onLog(const std::string& /*text*/, bool /*warning*/) {}
   // The arguments of forward are known; nothing has run yet.
   virtual void onSignature(const std::vector<ArgumentRecord>& /*arguments*/) {}
+  // The source of the model is known.
+  virtual void onSource(const std::shared_ptr<const SourceRecord>& /*source*/) {}
   // The record holds something new that is worth showing.
   virtual void onRecord(const JobRecord& /*job*/) {}
   // Both latencies and the verdict of a job that is measured against a version before are known; times of single
@@ -103,6 +106,8 @@ class ModelJob {
   void exportTo(const std::string& path, ExportForm form, bool prepared = false);
 
   const JobRecord& job() const { return job_; }
+  // The source of the model; null: the engine has not told.
+  const std::shared_ptr<const SourceRecord>& source() const { return source_; }
   // Tuning records that the engines sent; only their form is checked.
   const MemoryTuningStore& tuning() const { return tuning_; }
   bool accurate() const { return accurate_; }
@@ -150,6 +155,7 @@ class ModelJob {
   std::unique_ptr<JobFolder> folder_;
   UniqueFd export_;  // the file that the optimized engine exports to
   JobRecord job_;
+  std::shared_ptr<const SourceRecord> source_;
   MemoryTuningStore tuning_;
   std::unique_ptr<Side> baseline_;
   std::vector<std::unique_ptr<Side>> others_;  // engines of JobRequest::also and also_devices

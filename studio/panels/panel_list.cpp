@@ -24,6 +24,7 @@
   PANEL(kPrecisionPanel)   \
   PANEL(kTrainingPanel)    \
   PANEL(kRemarksPanel)     \
+  PANEL(kSourcePanel)      \
   PANEL(kTextPanel)        \
   PANEL(kLogPanel)
 // clang-format on

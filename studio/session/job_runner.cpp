@@ -113,7 +113,7 @@ void JobRunner::start(PrecisionSearchResult* found) {
   recordTuning();  // the other precisions are optimized only by measure()
   if (found != nullptr) job_->addSearch(std::move(found->sensitivities), std::move(found->tradeoffs));
   decisions_.setMeasured();
-  const auto id = database.record(job_->job(), request.inputs_path.empty());
+  const auto id = database.record(*job_, request.inputs_path.empty());
   if (id) reporter_.log(LogLevel::kInfo, fmt::format("Recorded as job {} in {}.", *id, database.database()->path()));
   if (database.problem()) reporter_.log(LogLevel::kError, unrecorded(*database.problem()));
   if (database.database() != nullptr) {
@@ -199,7 +199,7 @@ void JobRunner::tryDecisions() {
   const JobRecord tried = job_->job();
   const bool no_difference = trials_.tries().back().noDifference();  // added by judged()
   decisions_.setMeasured();
-  const auto id = database.record(tried, false);
+  const auto id = database.record(*job_, false);
   if (database.database() != nullptr) history_.read(*database.database(), id.value_or(0));
   // Operations are compared with those of the job before, which were timed; the verdict is that of the rounds taken
   // now.

@@ -231,6 +231,7 @@ void Session::showJob(const Database& database, std::int64_t id) {
   log(LogLevel::kInfo,
       fmt::format("Opened job {} of {}, recorded {}.", id, database.path(), dateText(job.started_unix_ns)));
   model_.showRecorded(job);
+  model_.showSource(database.source(id));
   history_.read(database, id);
   if (job.command == "what-if") history_.judgeBy(job);
   trials_.read(database, job, "");
@@ -261,6 +262,8 @@ void Session::onLog(const std::string& text, bool warning) {
 }
 
 void Session::onSignature(const std::vector<ArgumentRecord>& arguments) { model_.showArguments(arguments); }
+
+void Session::onSource(const std::shared_ptr<const SourceRecord>& source) { model_.showSource(source); }
 
 void Session::onRecord(const JobRecord& job) {
   if (status_.recordIsDue()) publishRecord(job);
@@ -306,6 +309,7 @@ SnapshotParts Session::parts() const {
   parts.comparison = history_.comparison();
   parts.precisions = history_.precisions();
   parts.tunings = history_.tunings();
+  parts.source = model_.source();
   parts.overrides = decisions_.state(model_.loaded() && runner_.hasJob() && parts.status.state != JobState::kWorking);
   parts.work = model_.work();
   parts.work.exported = export_.result();

@@ -82,6 +82,7 @@ class Session : public SnapshotSource, private Reporter {
   void onProgress(const std::string& stage, double fraction, double eta_s) override;
   void onLog(const std::string& text, bool warning) override;
   void onSignature(const std::vector<ArgumentRecord>& arguments) override;
+  void onSource(const std::shared_ptr<const SourceRecord>& source) override;
   void onRecord(const JobRecord& job) override;
   void onMeasured(const JobRecord& job) override;
   void onState(const std::string& text) override;

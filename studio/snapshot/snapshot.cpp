@@ -25,6 +25,7 @@ SnapshotPtr assemble(std::shared_ptr<const JobRecord> job, std::shared_ptr<const
   snapshot->comparison = std::move(parts.comparison);
   snapshot->precisions = std::move(parts.precisions);
   snapshot->tunings = std::move(parts.tunings);
+  snapshot->source = std::move(parts.source);
   snapshot->overrides = std::move(parts.overrides);
   snapshot->work = std::move(parts.work);
   snapshot->tries = std::make_shared<const std::vector<WhatIf>>(std::move(parts.tries));

@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/record/records.h"
+#include "core/record/source_record.h"
 #include "core/record/tuning_store.h"
 #include "profiler/comparison.h"
 #include "studio/snapshot/commands.h"
@@ -83,6 +84,7 @@ struct StudioSnapshot {
   std::shared_ptr<const RunSet> precisions;   // the newest run of this model in each precision; null: there is only one
   std::shared_ptr<const std::vector<TuningEntry>>
       tunings;  // measurements of steps on machines like this one; null: there are none
+  std::shared_ptr<const SourceRecord> source;  // null: not known
   OverrideState overrides;
   WorkState work;
   std::shared_ptr<const std::vector<WhatIf>> tries;  // never null; the newest last
@@ -100,6 +102,7 @@ struct SnapshotParts {
   std::shared_ptr<const RunSet> comparison;
   std::shared_ptr<const RunSet> precisions;
   std::shared_ptr<const std::vector<TuningEntry>> tunings;
+  std::shared_ptr<const SourceRecord> source;
   OverrideState overrides;
   WorkState work;
   std::vector<WhatIf> tries;

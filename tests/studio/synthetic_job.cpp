@@ -5,8 +5,22 @@
 
 namespace ipex_studio::testing {
 
+std::shared_ptr<const SourceRecord> sourceOf(const JobRecord& job) {
+  auto source = std::make_shared<SourceRecord>();
+  source->files = {{"code/__torch__.py", false, 1, "def forward(self, x):\n", false},
+                   {"net.py", true, 7, "def forward(self, x):\n    return self.layers(x)\n", false}};
+  std::int32_t line = 1;
+  for (const Origin& origin : job.model.origins) {
+    source->files[0].text += "  y = " + origin.kind + "(" + origin.module_path + ")\n";
+    source->places.push_back({origin.id, 0, ++line, false});
+    source->places.push_back({origin.id, 1, 8, true});
+  }
+  return source;
+}
+
 SnapshotParts donePartsOf(const JobRecord& job) {
   SnapshotParts parts;
+  parts.source = sourceOf(job);
   parts.status.state = job.runs.empty() ? JobState::kReady : JobState::kDone;
   parts.choices.precisions = {{Precision::kFp32, true, ""},
                               {Precision::kBf16, false, "This CPU has no BF16 instructions."},

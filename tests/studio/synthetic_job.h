@@ -17,6 +17,9 @@ struct SyntheticOptions {
 // Makes the same job each time.
 std::shared_ptr<const JobRecord> resnetJob(const SyntheticOptions& options = {});
 
+// A source with one line for each node, and Python that calls all of them; kinds and paths go into it as they are.
+std::shared_ptr<const SourceRecord> sourceOf(const JobRecord& job);
+
 // Status kDone with chips, log and threads as a session sets them.
 SnapshotParts donePartsOf(const JobRecord& job);
 SnapshotPtr resnetSnapshot();

@@ -130,6 +130,9 @@ TEST(Run, PrintsRecordsAndExports) {
   EXPECT_EQ(job.runs[1].latency_ns.size(), 30u);
   EXPECT_FALSE(job.passes.empty());
   EXPECT_TRUE(job.frozen != nullptr);
+  const Outcome source = pit.run({pit.path("data/ipex-studio/profile.db"), "--panel", "source", "--json"});
+  ASSERT_EQ(source.code, 0) << source.err;
+  EXPECT_THAT(source.out, HasSubstr("torch.conv2d("));
 
   const Outcome inspect = pit.run({"inspect", pit.path("fast.pt"), "--json"});
   EXPECT_EQ(inspect.code, 0) << inspect.err;
@@ -372,9 +375,6 @@ TEST(Show, DumpsTheGraphAfterEveryChangingPass) {
   EXPECT_FALSE(fs::is_empty(pit.path("dumps")));
 }
 
-TEST(Passes, AreListedWithSummaries) {
-  const Sandpit pit;
-  const Outcome passes = pit.run({"passes", "--json"});
 TEST(Show, ReplacesDumpedGraphsOnlyIfAsked) {
   const Sandpit pit;
   fs::create_directory(pit.path("dumps"));
@@ -389,6 +389,9 @@ TEST(Show, ReplacesDumpedGraphsOnlyIfAsked) {
   EXPECT_EQ(forced.code, 0) << forced.err;
 }
 
+TEST(Passes, AreListedWithSummaries) {
+  const Sandpit pit;
+  const Outcome passes = pit.run({"passes", "--json"});
   ASSERT_EQ(passes.code, 0) << passes.err;
   const json list = json::parse(passes.out)["passes"];
   EXPECT_TRUE(

@@ -114,6 +114,17 @@ TEST_F(WindowTestWalk, ThreePrecisionsSideBySide) {
   EXPECT_TRUE(std::filesystem::exists(picture("compare")));
 }
 
+TEST_F(WindowTestWalk, LinesOfTheSourceAndNodesLeadToEachOther) {
+  const auto posted =
+      walk(testing::resnetSnapshot(),
+           "wait settled\ndo tab.source\nselect layer1.0.conv2\nwait settled\nscreenshot " + picture("node") +
+               "\ndo source.language\nwait settled\ndo row.next\nwait settled\nexpect selected 1\n"
+               "screenshot " +
+               picture("line") + "\n");
+  EXPECT_TRUE(posted.empty());
+  EXPECT_TRUE(std::filesystem::exists(picture("line")));
+}
+
 TEST_F(WindowTestWalk, ACrashedModelSaysWhy) {
   const auto job = testing::resnetJob({false, false});
   SnapshotParts parts = testing::donePartsOf(*job);
