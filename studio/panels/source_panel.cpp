@@ -78,12 +78,13 @@ class SourcePanel : public Panel {
       ImGui::SameLine(0, ui_.px(2));
     }
     ImGui::SetCursorPos({both ? ImGui::GetCursorPosX() + ui_.px(12) : ui_.px(14), top + std::floor(ui_.px(10))});
-    std::string place;
-    if (!selection.empty()) place = sourcePlace(*shown_source_, selection.origins().front());
-    if (!place.empty()) place = "written at " + place;
-    if (place.empty()) place = "A click on a line selects its nodes; selecting a node marks its lines.";
+    if (seen_ != selection.generation()) {
+      const std::string place = selection.empty() ? "" : sourcePlace(*shown_source_, selection.origins().front());
+      place_ = place.empty() ? "A click on a line selects its nodes; selecting a node marks its lines."
+                             : "written at " + place;
+    }
     const float right = ImGui::GetWindowWidth() - numbersWidth();
-    fittedLabel(ui_, ui_.theme.dim, place, right - ImGui::GetCursorPosX() - ui_.px(10));
+    fittedLabel(ui_, ui_.theme.dim, place_, right - ImGui::GetCursorPosX() - ui_.px(10));
     ImGui::SetCursorPosY(top + std::floor(ui_.px(10)));
     labelRight(ui_.theme.dim, "nodes", right + ui_.px(70), ui_.fonts.head);
     if (ImGui::IsItemHovered()) tooltip("Nodes of the model that come from this line.");
@@ -104,7 +105,7 @@ class SourcePanel : public Panel {
     if (next < 0) return;
     reached_ = stops_[static_cast<std::size_t>(next)];
     selection.select(lines_[static_cast<std::size_t>(reached_)].nodes, true);
-    seen_ = selection.generation();
+    own_ = selection.generation();
     scroll_to_ = reached_;
   }
 
@@ -112,8 +113,10 @@ class SourcePanel : public Panel {
   void reveal(const Selection& selection) {
     if (seen_ != selection.generation()) {
       seen_ = selection.generation();
-      reached_ = selection.empty() ? -1 : lineToShow(*shown_source_, lines_, selection.origins().front());
-      scroll_to_ = reached_;
+      // A line that was chosen here stays where it is.
+      if (seen_ != own_)
+        scroll_to_ = reached_ =
+            selection.empty() ? -1 : lineToShow(*shown_source_, lines_, selection.origins().front());
     }
     if (scroll_to_ >= 0)
       ImGui::SetScrollY(std::max(0.F, static_cast<float>(scroll_to_) * lineHeight() - ImGui::GetWindowHeight() / 3));
@@ -138,7 +141,7 @@ class SourcePanel : public Panel {
         ImGui::PopID();
         if (!clicked || line.nodes.empty()) continue;
         selection.select(line.nodes, true);
-        seen_ = selection.generation();
+        own_ = selection.generation();
         reached_ = l;
       }
     }
@@ -209,7 +212,9 @@ class SourcePanel : public Panel {
   bool python_ = true;
   int reached_ = -1;  // line that keys go on from
   int scroll_to_ = -1;
+  std::string place_;                  // where the selected node was written
   std::uint64_t seen_ = kNothingSeen;  // Selection::generation() of what was brought into view
+  std::uint64_t own_ = kNothingSeen;   // the same of what was selected here last
 };
 
 void fillSource(const StudioSnapshot& snapshot, PanelTable* table) {

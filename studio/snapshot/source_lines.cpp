@@ -86,14 +86,14 @@ int lineToShow(const SourceRecord& source, const std::vector<SourceLine>& lines,
 }
 
 std::string sourcePlace(const SourceRecord& source, OriginId origin) {
-  constexpr std::size_t kMostCalls = 8;
+  constexpr std::size_t kMaxCalls = 8;
   std::vector<std::string> calls;
   for (const SourcePlace& place : source.places) {
     const SourceFile& file = source.files[static_cast<std::size_t>(place.file)];
     if (place.origin != origin || !file.python) continue;
     calls.push_back(fmt::format("{}:{}", displayText(file.name.substr(file.name.rfind('/') + 1), 60), place.line));
   }
-  if (calls.size() > kMostCalls) calls.erase(calls.begin(), calls.end() - kMostCalls);
+  if (calls.size() > kMaxCalls) calls.erase(calls.begin(), calls.end() - kMaxCalls);
   std::string text;
   for (const std::string& call : calls) text += (text.empty() ? "" : " → ") + call;
   return text;
