@@ -6,6 +6,7 @@
 #include "core/record/bisect_record.h"
 #include "core/record/device_record.h"
 #include "core/record/source_record.h"
+#include "core/record/value_record.h"
 
 namespace ipex_studio {
 
@@ -397,6 +398,37 @@ template <class V>
 void describe(V& v, SourceRecord& r) {
   v("files", r.files);
   v("places", r.places);
+}
+
+template <class V>
+void describe(V& v, ValueForm& r) {
+  v("form", r.form);
+  v("name", r.name);
+  v("type", r.type);
+  v("elements", r.elements, Range::kNonNegative);
+  v("nans", r.nans, Range::kNonNegative);
+  v("infinities", r.infinities, Range::kNonNegative);
+  v("zeros", r.zeros, Range::kNonNegative);
+  v("least", r.least);
+  v("greatest", r.greatest);
+  v("mean", r.mean);
+  v("deviation", r.deviation);
+  v("histogram", r.histogram, Range::kNonNegative);
+  v("width", r.width, Range::kNonNegative);
+  v("height", r.height, Range::kNonNegative);
+  v("colors", r.colors, Range::kNonNegative);
+  v("picture", r.picture, Range::kNonNegative);
+}
+
+template <class V>
+void describe(V& v, ValueRecord& r) {
+  v("name", r.name);
+  v("origins", r.origins, Range::kNonNegative);
+  v("low", r.low);
+  v("high", r.high);
+  v("forms", r.forms);
+  v("differences", r.differences);
+  v("remark", r.remark);
 }
 
 }  // namespace ipex_studio

@@ -61,6 +61,15 @@ Both run as they are and take turns, and the old one runs twice: what differs be
 what is so against both, by the ratio and its interval, and again in new processes.
 )";
 
+constexpr char kValuesExamples[] = R"(
+Examples:
+  ipex-studio values model.pt --node layer1.0                 what the module gives, before and after
+  ipex-studio values model.pt --node "conv3 relu" --json --precision bf16
+
+The models run node by node up to the value, once each. Where the optimized model computes several nodes at once, what
+they give together is shown, and said.
+)";
+
 constexpr char kBisectExamples[] = R"(
 Examples:
   ipex-studio bisect model.pt --precision bf16                where the optimized model goes wrong
@@ -278,6 +287,20 @@ void addBisect(CLI::App& app, CommandLine& line) {
   bisect->footer(kBisectExamples);
 }
 
+void addValues(CLI::App& app, CommandLine& line) {
+  CLI::App* values = addCommand(app, line, CommandKind::kValues, "values",
+                                "Show what one value holds: range, mean, NaN, histogram; original, optimized, FP64");
+  addModel(*values, line);
+  values
+      ->add_option("--node", line.node,
+                   "The node that gives the value: a module (layer1.0), its full name, words of that, or #17.")
+      ->type_name("NAME")
+      ->required();
+  addJson(*values, line);
+  addFlags(*values, line, {FlagSet::kModel, FlagSet::kCompare, FlagSet::kRewrite, FlagSet::kData, FlagSet::kRecipe});
+  values->footer(kValuesExamples);
+}
+
 void addDatabaseCommands(CLI::App& app, CommandLine& line) {
   CLI::App* compare = addCommand(app, line, CommandKind::kCompare, "compare", "Set two recorded runs side by side");
   compare->add_option("DB", line.database, "A profile.db.")->required()->type_name("FILE");
@@ -385,6 +408,7 @@ std::unique_ptr<CLI::App> makeApp(CommandLine& line) {
   addLookingCommands(*app, line);
   addCheck(*app, line);
   addBisect(*app, line);
+  addValues(*app, line);
   addDatabaseCommands(*app, line);
   return app;
 }

@@ -12,6 +12,7 @@
 #include "core/record/request.h"
 #include "core/record/source_record.h"
 #include "core/record/tuning_store.h"
+#include "core/record/value_record.h"
 #include "studio/job/process.h"
 #include "studio/job/session_files.h"
 #include "studio/protocol/protocol.h"
@@ -190,5 +191,10 @@ FileVerdict verifyFiles(const CheckedModel& original, const CheckedModel& candid
 // null), at which that file does, and what is to blame. Throws Error.
 BisectRecord bisect(const CheckedModel& original, const CheckedModel* other, const JobRequest& request,
                     JobEvents& events, const Cancellation& cancellation);
+
+// What the value of a node holds, in the model and as `request` optimizes it. `node`: as EngineJob has it. Throws
+// Error.
+ValueRecord nodeValues(const CheckedModel& model, const JobRequest& request, const std::string& node, JobEvents& events,
+                       const Cancellation& cancellation);
 
 }  // namespace ipex_studio

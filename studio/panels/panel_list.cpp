@@ -25,6 +25,7 @@
   PANEL(kTrainingPanel)    \
   PANEL(kRemarksPanel)     \
   PANEL(kSourcePanel)      \
+  PANEL(kValuesPanel)      \
   PANEL(kTextPanel)        \
   PANEL(kLogPanel)
 // clang-format on

@@ -23,7 +23,8 @@ Session::Session(SessionOptions options)
       export_(model_, decisions_, runner_, *this, queue_.cancellation()),
       tuning_(model_, decisions_, runner_, *this, queue_.cancellation()),
       bisect_(model_, decisions_, runner_, *this, queue_.cancellation()),
-      pass_gains_(model_, runner_, *this) {
+      pass_gains_(model_, runner_, *this),
+      values_(model_, decisions_, runner_, *this, queue_.cancellation()) {
   const std::string& file = model_.file();
   if (!file.empty()) {
     status_.set(JobStatus{JobState::kWorking, "open", -1, -1, ""});
@@ -176,6 +177,10 @@ void Session::handle(const FirstWrongNodeCommand&) {
   guarded([&] { bisect_.run(); });
 }
 
+void Session::handle(const ValuesCommand& command) {
+  guarded([&] { values_.run(command.origin); });
+}
+
 void Session::handle(const OpenFolderCommand& command) {
   beside([&] { openFolderOf(command.path); });
 }
@@ -194,6 +199,7 @@ void Session::closeModel() {
   trials_.clear();
   export_.clear();
   bisect_.clear();
+  values_.clear();
   tuning_.forgetInterrupted();
 }
 
@@ -314,6 +320,7 @@ SnapshotParts Session::parts() const {
   parts.work = model_.work();
   parts.work.exported = export_.result();
   parts.work.first_wrong = bisect_.state();
+  parts.work.values = values_.record();
   parts.work.pass_gains = pass_gains_.gains();
   parts.work.tuning.possible = model_.loaded();
   parts.work.tuning.calibration_waits = tuning_.calibrationWaits();

@@ -19,6 +19,7 @@
 #include "studio/session/status_log.h"
 #include "studio/session/trials.h"
 #include "studio/session/tuning_jobs.h"
+#include "studio/session/values_job.h"
 #include "studio/snapshot/snapshot.h"
 
 namespace ipex_studio {
@@ -60,6 +61,7 @@ class Session : public SnapshotSource, private Reporter {
   void handle(const FlagsCommand& command);
   void handle(const DropFlagCommand& command);
   void handle(const FirstWrongNodeCommand& command);
+  void handle(const ValuesCommand& command);
   void handle(const OpenFolderCommand& command);
   void handle(const OpenSampleCommand& command);
   void open(const std::string& path);
@@ -109,6 +111,7 @@ class Session : public SnapshotSource, private Reporter {
   TuningJobs tuning_;
   BisectJob bisect_;
   PassGainsJob pass_gains_;
+  ValuesJob values_;
 
   std::thread thread_;
 };

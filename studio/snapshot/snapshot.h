@@ -83,7 +83,7 @@ struct StudioSnapshot {
   std::shared_ptr<const RunSet> comparison;   // null: nothing is compared
   std::shared_ptr<const RunSet> precisions;   // the newest run of this model in each precision; null: there is only one
   std::shared_ptr<const std::vector<TuningEntry>>
-      tunings;  // measurements of steps on machines like this one; null: there are none
+      tunings;                                 // measurements of steps on machines like this one; null: there are none
   std::shared_ptr<const SourceRecord> source;  // null: not known
   OverrideState overrides;
   WorkState work;

@@ -14,6 +14,7 @@
 namespace ipex_studio {
 
 struct BisectRecord;  // core/record/bisect_record.h
+struct ValueRecord;   // core/record/value_record.h
 
 // The question how far a model that can do more than compute is to be trusted.
 struct TrustQuestion {
@@ -93,8 +94,9 @@ struct WorkState {
   TuningState tuning;
   FirstWrongNodeState first_wrong;
   PassGains pass_gains;
-  std::string flags;                      // flags of the command line in force, as words that give them again
-  std::vector<FlagShown> flags_in_force;  // one by one
+  std::shared_ptr<const ValueRecord> values;  // the answer to ValuesCommand; null: nobody asked
+  std::string flags;                          // flags of the command line in force, as words that give them again
+  std::vector<FlagShown> flags_in_force;      // one by one
   FlagsAnswer flags_answer;
   bool prepared = false;  // true: --prepared is among the flags, so the export dialog begins with it
 };

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "core/record/value_record.h"
+
 namespace ipex_studio::testing {
 
 std::shared_ptr<const SourceRecord> sourceOf(const JobRecord& job) {
@@ -18,8 +20,25 @@ std::shared_ptr<const SourceRecord> sourceOf(const JobRecord& job) {
   return source;
 }
 
+std::shared_ptr<const ValueRecord> valueOf(const JobRecord& job) {
+  auto record = std::make_shared<ValueRecord>();
+  if (!job.model.origins.empty()) record->origins = {job.model.origins.back().id};
+  record->name = job.model.path + " (aten::relu)";
+  record->low = -1;
+  record->high = 3;
+  for (const char* name : {"original", "optimized", "fp64"}) {
+    ValueForm form{name, record->name, "1x3x8x8:float32", 192, 1, 0, 96, -1, 3, 0.5, 0.25, {}, 8, 8, 3, {}};
+    for (std::int64_t bin = 0; bin < 64; ++bin) form.histogram.push_back(bin % 9);
+    for (std::int32_t byte = 0; byte < 192; ++byte) form.picture.push_back(byte);
+    record->forms.push_back(std::move(form));
+  }
+  record->differences.resize(1);
+  return record;
+}
+
 SnapshotParts donePartsOf(const JobRecord& job) {
   SnapshotParts parts;
+  parts.work.values = valueOf(job);
   parts.source = sourceOf(job);
   parts.status.state = job.runs.empty() ? JobState::kReady : JobState::kDone;
   parts.choices.precisions = {{Precision::kFp32, true, ""},

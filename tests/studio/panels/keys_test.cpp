@@ -83,6 +83,15 @@ TEST_F(KeysTest, LinesOfTheSourceSelectTheirNodes) {
   EXPECT_EQ(selected().size(), 1U);
 }
 
+TEST_F(KeysTest, TheValueOfTheSelectedNodeIsAskedFor) {
+  open("values");
+  press('Q', false, true);
+  EXPECT_TRUE(commands_.take().empty()) << "nothing is selected";
+  app_->selection().select({3, 5}, false);
+  press('Q', false, true);
+  EXPECT_EQ(posted<ValuesCommand>().origin, 5);
+}
+
 TEST_F(KeysTest, OperationsAreFilteredSortedAndOpened) {
   open("operations");
   press(ImGuiKey_DownArrow, true);

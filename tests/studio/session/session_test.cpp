@@ -7,18 +7,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
-
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "core/base/replace_file.h"
 #include "core/runtime/machine_facts.h"
 #include "studio/cli/commands.h"
 #include "studio/panels/mode_chips.h"
+#include "studio/panels/panel_list.h"
 #include "studio/panels/status_line.h"
 #include "studio/snapshot/snapshot_tables.h"
 #include "tests/goal.h"
@@ -173,6 +173,19 @@ TEST_F(SessionTest, DecisionsAndFlagsInForceAreShownAndRemoved) {
   EXPECT_FALSE(has("--disable fuse-binary"));
   EXPECT_FALSE(has("every linear in FP32"));
   EXPECT_TRUE(bare->overrides.now.empty());
+}
+
+TEST_F(SessionTest, ShowsWhatANodeGives) {
+  Session session(optionsFor(modelFile("small.pt")));
+  const SnapshotPtr first = settled(session);
+  ASSERT_EQ(first->status.state, JobState::kDone);
+  EXPECT_EQ(first->work.values, nullptr);
+  session.post(ValuesCommand{first->job->model.origins.back().id});
+  const SnapshotPtr shown =
+      waitUntil(session, [](const StudioSnapshot& s) { return rests(s) && s.work.values != nullptr; });
+  EXPECT_EQ(shown->status.state, JobState::kDone);
+  EXPECT_EQ(shown->work.values->forms.at(0).form, "original");
+  EXPECT_EQ(panelTable("values", *shown).rows.size(), shown->work.values->forms.size());
 }
 
 TEST_F(SessionTest, LooksForTheFirstWrongNode) {
