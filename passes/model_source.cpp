@@ -82,6 +82,8 @@ std::string boundedText(const std::string& text, std::size_t most, bool* cut) {
 
 class Recorder {
  public:
+  explicit Recorder(bool python) : python_is_broken_(!python) {}
+
   void node(OriginId origin, const Node* node) {
     if (const auto calls = node->callstack()) {
       for (const auto& call : (*calls)->vec()) add(origin, std::get<1>(call), true);
@@ -172,16 +174,16 @@ class Recorder {
   std::map<const Source*, std::int32_t> sources_;
   std::map<const Source*, std::vector<Frame>> stacks_;
   std::vector<SourceRange> kept_;  // keep alive what the maps know by address
-  bool python_is_broken_ = false;
+  bool python_is_broken_;
 };
 
 }  // namespace
 
-SourceRecord modelSource(const torch::jit::Module& module) {
+SourceRecord modelSource(const torch::jit::Module& module, bool python) {
   const auto graph = module.get_method("forward").graph();
   OriginTable origins;
   origins.assign(*graph);
-  Recorder recorder;
+  Recorder recorder(python);
   for (const Node* node : allNodes(*graph)) {
     const std::vector<OriginId> ids = origins.of(node);
     if (!ids.empty()) recorder.node(ids.front(), node);

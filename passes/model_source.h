@@ -7,8 +7,8 @@
 namespace ipex_studio {
 
 // The lines that the nodes of `module`'s forward come from, with the text of those files: of a module frozen for the
-// passes, before any of them runs. Text beyond some megabytes is left out. Does not throw for what a file says of its
-// source, which nothing checks.
-SourceRecord modelSource(const torch::jit::Module& module);
+// passes, before any of them runs. Text beyond some megabytes is left out. `python`: also looks up the Python that the
+// code was made of; libtorch does that safely only for a sound file.
+SourceRecord modelSource(const torch::jit::Module& module, bool python = true);
 
 }  // namespace ipex_studio

@@ -6,12 +6,13 @@
 
 namespace ipex_studio {
 
-UnrunGraph unrunGraph(const torch::jit::Module& module, const std::vector<std::string>& preserved) {
+UnrunGraph unrunGraph(const torch::jit::Module& module, const std::vector<std::string>& preserved, bool python) {
   const torch::jit::Module frozen = freezeForPasses(module, preserved);
   const auto graph = frozen.get_method("forward").graph();
   OriginTable origins;
   origins.assign(*graph);
-  return {makeSnapshot(*graph, origins, 0, "frozen"), origins.origins(), modelSource(frozen), countNodes(*graph)};
+  return {makeSnapshot(*graph, origins, 0, "frozen"), origins.origins(), modelSource(frozen, python),
+          countNodes(*graph)};
 }
 
 }  // namespace ipex_studio

@@ -16,7 +16,8 @@ struct UnrunGraph {
   int nodes = 0;  // of the graph, without constants
 };
 
-// Throws c10::Error where the module cannot be frozen. `preserved`: as in OptimizeOptions.
-UnrunGraph unrunGraph(const torch::jit::Module& module, const std::vector<std::string>& preserved);
+// Throws c10::Error where the module cannot be frozen. `preserved`: as in OptimizeOptions; `python`: as in
+// modelSource().
+UnrunGraph unrunGraph(const torch::jit::Module& module, const std::vector<std::string>& preserved, bool python = true);
 
 }  // namespace ipex_studio

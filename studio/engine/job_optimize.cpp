@@ -25,6 +25,7 @@
 #include "passes/model_source.h"
 #include "passes/optimize.h"
 #include "passes/pipeline.h"
+#include "studio/engine/debug_info.h"
 #include "studio/engine/job_data.h"
 #include "studio/engine/job_device.h"
 #include "studio/engine/job_inputs.h"
@@ -96,7 +97,7 @@ OptimizedModel rewrite(EngineJob& job, Begun& begun, ChannelObserver& observer, 
   OptimizeOptions& options = job.optimize;
   options.quantization_recipe =
       ownRecipe(options.quantization_recipe, begun.model->module(), begun.inputs->example(), options);
-  channel.record("source", modelSource(begun.frozen->module));
+  channel.record("source", modelSource(begun.frozen->module, debugInfoIsSound(kEngineModelFd)));
   return optimizeModel(std::move(*begun.frozen), options, observer);
 }
 

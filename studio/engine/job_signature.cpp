@@ -5,6 +5,7 @@
 #include "core/model/input_signature.h"
 #include "core/record/records_json.h"
 #include "passes/unrun_graph.h"
+#include "studio/engine/debug_info.h"
 #include "studio/engine/job_inputs.h"
 
 namespace ipex_studio {
@@ -29,7 +30,7 @@ void sendSignature(Model& model, Channel& channel) {
 
 void sendUnrun(Model& model, const EngineJob& job, bool refused, Channel& channel) {
   try {
-    UnrunGraph graph = unrunGraph(model.module(), job.optimize.preserved_methods);
+    UnrunGraph graph = unrunGraph(model.module(), job.optimize.preserved_methods, debugInfoIsSound(kEngineModelFd));
     ModelRecord record;
     record.nodes = graph.nodes;
     record.origins = std::move(graph.origins);

@@ -30,7 +30,7 @@ Module convolution() {
 }
 
 TEST(NodeValues, CountsEveryElement) {
-  const Module module = scriptModule("def forward(self, x):\n  return torch.exp(torch.neg(x))\n");
+  const Module module = scriptModule("def forward(self, x):\n  return torch.neg(x)\n");
   const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
   const ValueRecord record = valuesOf(module, {torch::tensor({1.F, 2.F, 0.F, -3.F, nan, infinity})}, "aten::neg");
   ASSERT_GE(record.forms.size(), 2U);

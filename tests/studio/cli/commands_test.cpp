@@ -375,6 +375,13 @@ TEST(Show, DumpsTheGraphAfterEveryChangingPass) {
   EXPECT_FALSE(fs::is_empty(pit.path("dumps")));
 }
 
+TEST(Show, BelievesNothingThatAFileSaysOfItsPython) {
+  const Sandpit pit;
+  const Outcome shown = pit.run({"show", modelFile("broken_debug.pt")});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("aten::"));
+}
+
 TEST(Show, ReplacesDumpedGraphsOnlyIfAsked) {
   const Sandpit pit;
   fs::create_directory(pit.path("dumps"));
