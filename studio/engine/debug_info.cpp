@@ -1,5 +1,5 @@
-// See debug_info.h. A pickle holds a mark, a table of texts, and rows of offset, range and tag; a range is a source with
-// its begin and end, a source the texts that it is joined from, its name's text, and its first line.
+// See debug_info.h. A pickle holds a mark, a table of texts, and rows of offset, range and tag; a range is a source
+// with its begin and end, a source the texts that it is joined from, the text that is its name, and its first line.
 #include "studio/engine/debug_info.h"
 
 #include <torch/csrc/jit/serialization/pickle.h>
