@@ -19,6 +19,7 @@
 namespace ipex_studio {
 
 class Connection;
+struct SourceRecord;  // core/record/source_record.h
 
 enum class OpenMode {
   kReadOnly,   // the file must exist
@@ -120,6 +121,10 @@ class Database {
   // compared with these.
   TriedBefore tried(const std::string& sha256, const MachineFacts& machine, std::int32_t threads,
                     std::int32_t instances) const;
+
+  // Keeps the source of a recorded job's model; does nothing if it is kept already.
+  void recordSource(std::int64_t job, const SourceRecord& source);
+  std::shared_ptr<const SourceRecord> source(std::int64_t job) const;  // null: none is kept
 
   void rememberInputs(const std::string& sha256, const std::vector<InputRecord>& inputs);
   std::vector<InputRecord> rememberedInputs(const std::string& sha256) const;  // empty: none

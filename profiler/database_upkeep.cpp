@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "core/record/source_record.h"
 #include "profiler/database.h"
 #include "profiler/job_rows.h"
 #include "profiler/sqlite.h"
@@ -40,7 +41,8 @@ std::int64_t Database::import(const std::string& other_path) {
     const bool here = known.bind(job.started_unix_ns, job.command, job.model.sha256).next();
     known.bind();  // ends the read, which would hold the lock
     if (here) continue;
-    record(job);
+    const std::int64_t id = record(job);
+    if (const auto source = other.source(ids.integer(0))) recordSource(id, *source);
     ++imported;
   }
   Transaction transaction(connection);

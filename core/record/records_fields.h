@@ -5,6 +5,8 @@
 #include "core/record/argument_record.h"
 #include "core/record/bisect_record.h"
 #include "core/record/device_record.h"
+#include "core/record/source_record.h"
+#include "core/record/value_record.h"
 
 namespace ipex_studio {
 
@@ -373,6 +375,60 @@ template <class V>
 void describe(V& v, DeviceList& r) {
   v("devices", r.devices);
   v("faults", r.faults);
+}
+
+template <class V>
+void describe(V& v, SourceFile& r) {
+  v("name", r.name);
+  v("python", r.python);
+  v("first_line", r.first_line, Range::kNonNegative);
+  v("text", r.text, Range::kText);
+  v("cut", r.cut);
+}
+
+template <class V>
+void describe(V& v, SourcePlace& r) {
+  v("origin", r.origin, Range::kNonNegative);
+  v("file", r.file, Range::kNonNegative);
+  v("line", r.line, Range::kNonNegative);
+  v("call", r.call);
+}
+
+template <class V>
+void describe(V& v, SourceRecord& r) {
+  v("files", r.files);
+  v("places", r.places);
+}
+
+template <class V>
+void describe(V& v, ValueForm& r) {
+  v("form", r.form);
+  v("name", r.name);
+  v("type", r.type);
+  v("elements", r.elements, Range::kNonNegative);
+  v("nans", r.nans, Range::kNonNegative);
+  v("infinities", r.infinities, Range::kNonNegative);
+  v("zeros", r.zeros, Range::kNonNegative);
+  v("least", r.least);
+  v("greatest", r.greatest);
+  v("mean", r.mean);
+  v("deviation", r.deviation);
+  v("histogram", r.histogram, Range::kNonNegative);
+  v("width", r.width, Range::kNonNegative);
+  v("height", r.height, Range::kNonNegative);
+  v("colors", r.colors, Range::kNonNegative);
+  v("picture", r.picture, Range::kNonNegative);
+}
+
+template <class V>
+void describe(V& v, ValueRecord& r) {
+  v("name", r.name);
+  v("origins", r.origins, Range::kNonNegative);
+  v("low", r.low);
+  v("high", r.high);
+  v("forms", r.forms);
+  v("differences", r.differences);
+  v("remark", r.remark);
 }
 
 }  // namespace ipex_studio

@@ -187,6 +187,19 @@ void checkRecord(const StepTime& time) {
           "whole_ns and elapsed_ns of a step differ in length");
 }
 
+void checkRecord(const ValueForm& form) {
+  const bool whole = form.colors == 1 || form.colors == 3;
+  require(whole && form.picture.size() == std::size_t(form.width) * std::size_t(form.height) * std::size_t(form.colors),
+          "a picture has not as many pixels as it says");
+}
+
+void checkRecord(const SourceRecord& source) {
+  for (const SourcePlace& place : source.places) {
+    require(place.file >= 0 && static_cast<std::size_t>(place.file) < source.files.size(),
+            "a place names a source file that does not exist");
+  }
+}
+
 }  // namespace
 
 void checkRecord(const GraphSnapshot& snapshot) {
@@ -281,6 +294,11 @@ IPEX_RECORD(TrainingRecord)
 IPEX_RECORD(JobRecord)
 IPEX_RECORD(DeviceRecord)
 IPEX_RECORD(DeviceList)
+IPEX_RECORD(SourceFile)
+IPEX_RECORD(SourcePlace)
+IPEX_RECORD(SourceRecord)
+IPEX_RECORD(ValueForm)
+IPEX_RECORD(ValueRecord)
 #undef IPEX_RECORD
 
 std::string dumpJson(const json& source) { return source.dump(-1, ' ', false, json::error_handler_t::replace); }

@@ -94,6 +94,8 @@ void widen(Node* node) {
   });
 }
 
+}  // namespace
+
 std::optional<Module> doubleCopy(const Module& original) {
   try {
     // The clone has graphs of its own. Module::to() would turn indices into floats, too.
@@ -111,6 +113,8 @@ IValue toDouble(const IValue& value) {
     return at::isFloatingType(tensor.scalar_type()) ? copyWithStrides(tensor, at::kDouble) : tensor;
   });
 }
+
+namespace {
 
 std::optional<std::vector<IValue>> runDouble(const Module& original, const std::vector<Inputs>& steps,
                                              const std::string& reset) {

@@ -74,6 +74,11 @@ struct ReferenceResults {
   // Null where the model draws random numbers or computes below FP32.
   std::shared_ptr<RoundedOtherwise> rounded;
 };
+// A copy of the module that computes in FP64; nullopt if there can be none. Nodes keep their order.
+std::optional<torch::jit::Module> doubleCopy(const torch::jit::Module& original);
+// The value with its floats in FP64.
+torch::jit::IValue toDouble(const torch::jit::IValue& value);
+
 // Runs copies of `original` on the steps, after calling `reset` (may be empty) on each.
 ReferenceResults referenceResults(const torch::jit::Module& original, const std::vector<Inputs>& steps,
                                   const std::string& reset);

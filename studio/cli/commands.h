@@ -26,6 +26,7 @@ int inspectModel(const CommandLine& line);
 int verifyModels(const CommandLine& line);
 int checkAgainst(const CommandLine& line);  // check
 int bisectModel(const CommandLine& line);
+int printValues(const CommandLine& line);
 int compareRecordedRuns(const CommandLine& line);
 int writeReport(const CommandLine& line);
 int listRuns(const CommandLine& line);

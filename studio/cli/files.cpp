@@ -51,6 +51,7 @@ void checkFiles(const CommandLine& line) {
   checkOutputs({filesWritten(line), filesRead(line), line.force || (trains && line.train.resume)},
                trains ? "add --resume to go on with it, --force to begin anew, or give another name"
                       : "give another name, or --force to replace it");
+  if (!line.force) checkDumpFolder(line.optimize.dump_directory, "give another folder, or --force to replace them");
   // A database that a user names is meant; the default one is a convenience, and its problems stop no job.
   if (line.database.empty() || !records(line.kind)) return;
   for (const std::string& file : filesRead(line)) {

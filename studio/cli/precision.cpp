@@ -48,7 +48,7 @@ auto keepingState(const StateFile& state, TerminalProgress& progress, const Work
 }
 
 void finishJob(const CommandLine& line, ModelJob& job, JobDatabase& database) {
-  const auto id = database.record(job.job(), false);
+  const auto id = database.record(job, false);
   if (!job.accurate()) throw Error(ExitCode::kAccuracy, job.accuracySentence());
   job.exportTo(line.output, exportForm(line), line.prepared);
   sayExport(line);

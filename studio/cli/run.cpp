@@ -124,7 +124,7 @@ int runAndExport(const CommandLine& line) {
   job.measure();
   database.recordTuning(job.tuning());  // measure() optimizes the other precisions
   progress.clear();
-  const auto id = database.record(job.job(), request.inputs_path.empty());
+  const auto id = database.record(job, request.inputs_path.empty());
   print(line, job.job());
   if (!job.accurate()) throw Error(ExitCode::kAccuracy, job.accuracySentence());
   if (!line.output.empty()) {

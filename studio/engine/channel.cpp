@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/record/records_json.h"
+#include "core/record/source_record.h"
 #include "core/record/warning_reasons.h"
 
 namespace ipex_studio {
@@ -30,6 +31,7 @@ void Channel::record(const char* type, const Record& record) {
 
 template void Channel::record(const char*, const ModelRecord&);
 template void Channel::record(const char*, const GraphSnapshot&);
+template void Channel::record(const char*, const SourceRecord&);
 
 nlohmann::json Channel::receive() {
   auto message = readFrame(fd_, reader_);

@@ -22,8 +22,10 @@
 #include "core/torch/torch_error.h"
 #include "core/verify/verify.h"
 #include "passes/fault_search.h"
+#include "passes/model_source.h"
 #include "passes/optimize.h"
 #include "passes/pipeline.h"
+#include "studio/engine/debug_info.h"
 #include "studio/engine/job_data.h"
 #include "studio/engine/job_device.h"
 #include "studio/engine/job_inputs.h"
@@ -95,6 +97,7 @@ OptimizedModel rewrite(EngineJob& job, Begun& begun, ChannelObserver& observer, 
   OptimizeOptions& options = job.optimize;
   options.quantization_recipe =
       ownRecipe(options.quantization_recipe, begun.model->module(), begun.inputs->example(), options);
+  channel.record("source", modelSource(begun.frozen->module, debugInfoIsSound(kEngineModelFd)));
   return optimizeModel(std::move(*begun.frozen), options, observer);
 }
 

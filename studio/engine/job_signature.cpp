@@ -5,6 +5,7 @@
 #include "core/model/input_signature.h"
 #include "core/record/records_json.h"
 #include "passes/unrun_graph.h"
+#include "studio/engine/debug_info.h"
 #include "studio/engine/job_inputs.h"
 
 namespace ipex_studio {
@@ -29,7 +30,7 @@ void sendSignature(Model& model, Channel& channel) {
 
 void sendUnrun(Model& model, const EngineJob& job, bool refused, Channel& channel) {
   try {
-    UnrunGraph graph = unrunGraph(model.module(), job.optimize.preserved_methods);
+    UnrunGraph graph = unrunGraph(model.module(), job.optimize.preserved_methods, debugInfoIsSound(kEngineModelFd));
     ModelRecord record;
     record.nodes = graph.nodes;
     record.origins = std::move(graph.origins);
@@ -38,6 +39,7 @@ void sendUnrun(Model& model, const EngineJob& job, bool refused, Channel& channe
     for (std::size_t a = 0; a < choices.size(); ++a)
       record.inputs.push_back(choices[a] ? describeSpec(*choices[a]) : InputRecord{arguments[a].name, "", false});
     channel.record("model", record);
+    channel.record("source", graph.source);
     channel.record("frozen", graph.frozen);
     if (refused) channel.send({{"type", "refused"}});
   } catch (const std::exception&) {

@@ -61,6 +61,15 @@ Both run as they are and take turns, and the old one runs twice: what differs be
 what is so against both, by the ratio and its interval, and again in new processes.
 )";
 
+constexpr char kValuesExamples[] = R"(
+Examples:
+  ipex-studio values model.pt --node layer1.0                 what the module gives, before and after
+  ipex-studio values model.pt --node "conv3 relu" --json --precision bf16
+
+The models run node by node up to the value, once each. Where the optimized model computes several nodes at once, what
+they give together is shown, and said.
+)";
+
 constexpr char kBisectExamples[] = R"(
 Examples:
   ipex-studio bisect model.pt --precision bf16                where the optimized model goes wrong
@@ -147,6 +156,7 @@ void addMeasuringCommands(CLI::App& app, CommandLine& line) {
   CLI::App* bench =
       addCommand(app, line, CommandKind::kBench, "bench", "Measure a model, baseline against optimized, and record it");
   addModel(*bench, line);
+  addForce(*bench, line);
   for (CLI::App* command : {run, bench}) {
     addDatabase(*command, line);
     addJson(*command, line);
@@ -222,6 +232,7 @@ void addLookingCommands(CLI::App& app, CommandLine& line) {
   show->add_option("--format", line.format, "txt, dot, svg or json.")
       ->check(CLI::IsMember({"txt", "dot", "svg", "json"}))
       ->capture_default_str();
+  addForce(*show, line);
   addFlags(*show, line, {FlagSet::kModel, FlagSet::kRewrite});
   show->footer(kShowExamples);
 
@@ -274,6 +285,20 @@ void addBisect(CLI::App& app, CommandLine& line) {
   addFlags(*bisect, line,
            {FlagSet::kModel, FlagSet::kCompare, FlagSet::kRewrite, FlagSet::kData, FlagSet::kRecipe, FlagSet::kCosine});
   bisect->footer(kBisectExamples);
+}
+
+void addValues(CLI::App& app, CommandLine& line) {
+  CLI::App* values = addCommand(app, line, CommandKind::kValues, "values",
+                                "Show what one value holds: range, mean, NaN, histogram; original, optimized, FP64");
+  addModel(*values, line);
+  values
+      ->add_option("--node", line.node,
+                   "The node that gives the value: a module (layer1.0), its full name, words of that, or #17.")
+      ->type_name("NAME")
+      ->required();
+  addJson(*values, line);
+  addFlags(*values, line, {FlagSet::kModel, FlagSet::kCompare, FlagSet::kRewrite, FlagSet::kData, FlagSet::kRecipe});
+  values->footer(kValuesExamples);
 }
 
 void addDatabaseCommands(CLI::App& app, CommandLine& line) {
@@ -383,6 +408,7 @@ std::unique_ptr<CLI::App> makeApp(CommandLine& line) {
   addLookingCommands(*app, line);
   addCheck(*app, line);
   addBisect(*app, line);
+  addValues(*app, line);
   addDatabaseCommands(*app, line);
   return app;
 }

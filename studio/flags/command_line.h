@@ -23,6 +23,7 @@ enum class CommandKind {
   kVerify,
   kCheck,
   kBisect,
+  kValues,
   kCalibrate,
   kQuantize,
   kConvert,
@@ -48,6 +49,7 @@ struct CommandLine : Request {
   bool force = false;    // files that exist already are replaced
   bool json = false;
 
+  std::string node;                // kValues
   std::string after, before;       // kShow
   std::string format = "txt";      // kShow
   std::vector<std::int64_t> runs;  // kCompare: two

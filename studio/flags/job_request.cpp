@@ -33,7 +33,8 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
                 "--equalize is for calibrating, and a recipe says itself whether layers are levelled; leave one of the "
                 "two out.");
   }
-  const bool one = line.kind == CommandKind::kShow || line.kind == CommandKind::kBisect;
+  const bool one =
+      line.kind == CommandKind::kShow || line.kind == CommandKind::kBisect || line.kind == CommandKind::kValues;
   if (one && !(line.also.empty() && line.also_devices.empty())) {
     throw Error(ExitCode::kUsage,
                 "--precision and --device: only run and bench measure several side by side; give one of each.");

@@ -71,4 +71,13 @@ void checkOutputs(const OutputFiles& files, const std::string& how) {
   }
 }
 
+void checkDumpFolder(const std::string& folder, const std::string& how) {
+  if (folder.empty()) return;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder, missing)) {
+    if (entry.path().extension() != kDumpExtension) continue;
+    throw Error(ExitCode::kUsage, fmt::format("--dump: {} holds dumped graphs already; {}.", folder, how));
+  }
+}
+
 }  // namespace ipex_studio

@@ -6,6 +6,8 @@
 
 namespace ipex_studio {
 
+constexpr const char* kDumpExtension = ".ir";  // of the graphs that --dump writes
+
 struct OutputFiles {
   std::vector<std::string> written;  // empty paths count as none
   std::vector<std::string> read;     // the model and whatever else is read
@@ -22,5 +24,8 @@ bool isTaken(const std::string& path);
 // it is one of the files that are read, which are never replaced, or another output; or when it exists and may not be
 // replaced. `how` says what a user does about that: "add --force to replace it".
 void checkOutputs(const OutputFiles& files, const std::string& how);
+
+// Throws Error(kUsage) if the folder for --dump holds graphs already. An empty path is none; `how` as above.
+void checkDumpFolder(const std::string& folder, const std::string& how);
 
 }  // namespace ipex_studio

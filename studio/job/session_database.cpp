@@ -60,4 +60,15 @@ std::optional<std::int64_t> JobDatabase::record(const JobRecord& job, bool remem
   }
 }
 
+std::optional<std::int64_t> JobDatabase::record(const ModelJob& job, bool remember_inputs) {
+  const auto id = record(job.job(), remember_inputs);
+  if (!id || !job.source()) return id;
+  try {
+    database_->recordSource(*id, *job.source());
+  } catch (const Error& error) {
+    problem_ = error;
+  }
+  return id;
+}
+
 }  // namespace ipex_studio

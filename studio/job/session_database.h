@@ -13,6 +13,8 @@
 
 namespace ipex_studio {
 
+class ModelJob;  // studio/job/session_job.h
+
 class JobDatabase {
  public:
   // Opens `path`, or the default database if `path` is empty. Never throws; problem() tells what is wrong with the
@@ -26,6 +28,8 @@ class JobDatabase {
   void recordTuning(const MemoryTuningStore& tuning);
   // Writes the job, and its inputs if `remember_inputs`. Returns the job's number; nullopt if the database failed.
   std::optional<std::int64_t> record(const JobRecord& job, bool remember_inputs);
+  // Writes the record of the job and the source of its model.
+  std::optional<std::int64_t> record(const ModelJob& job, bool remember_inputs);
   // The last problem with the database; nullopt if there was none.
   const std::optional<Error>& problem() const { return problem_; }
   Database* database() { return database_ ? &*database_ : nullptr; }

@@ -20,6 +20,7 @@
 #include "core/base/string_util.h"
 #include "core/plan/prepared_weights.h"
 #include "core/runtime/machine_facts.h"
+#include "studio/job/outputs.h"
 
 namespace ipex_studio {
 namespace {
@@ -139,7 +140,7 @@ void copyDumps(const std::string& source, const std::string& target) {
   fs::create_directories(target, code);
   if (code) cannotWrite(target, code.value());
   for (const auto& entry : fs::directory_iterator(source, code)) {
-    if (entry.path().extension() != ".ir") continue;
+    if (entry.path().extension() != kDumpExtension) continue;
     const UniqueFd file = openPlainFile(entry.path().string());
     const std::string path = (fs::path(target) / entry.path().filename()).string();
     replaceFile(path, [&](int fd) { copyAll(file.get(), fd, path); });

@@ -180,7 +180,7 @@ void ModelJob::progress(const std::string& stage, double fraction) {
 void ModelJob::absorb(Side& side, const json& message) {
   const std::string type = messageText(message, "type");
   // Records of passes are taken from the engine whose result is kept.
-  const bool passes = type == "frozen" || type == "pass" || type == "remark";
+  const bool passes = type == "source" || type == "frozen" || type == "pass" || type == "remark";
   if (passes && &side != optimized_.get()) return;
   if (type == "progress") {
     const double fraction = std::clamp(messageNumber(message, "fraction"), 0.0, 1.0);
@@ -205,6 +205,9 @@ void ModelJob::absorb(Side& side, const json& message) {
     inputs_refused_ = true;
   } else if (type == "signature") {
     if (&side == optimized_.get()) events_.onSignature(readSignature(message));
+  } else if (type == "source") {
+    source_ = std::make_shared<const SourceRecord>(recordFromJson<SourceRecord>(recordOf(message)));
+    events_.onSource(source_);
   } else if (type == "frozen") {
     job_.frozen = std::make_shared<const GraphSnapshot>(recordFromJson<GraphSnapshot>(recordOf(message)));
     events_.onRecord(job_);
@@ -358,6 +361,20 @@ void ModelJob::measure() {
   }
   job_.remarks.insert(job_.remarks.end(), left_out_.begin(), left_out_.end());
   events_.onRecord(job_);
+}
+
+void ModelJob::timeAgainst() {
+  IPEX_CHECK(before_ && baseline_ && optimized_, "there is nothing to time against");
+  runInterleaved({optimized_.get(), baseline_.get()});
+  job_.runs = {baseline_->run, optimized_->run};
+}
+
+std::unique_ptr<ModelJob> ModelJob::giveBack() {
+  IPEX_CHECK(before_ && baseline_, "there is no job to give back");
+  optimized_.reset();
+  baseline_->run = before_->job_.runs.back();
+  before_->optimized_ = std::move(baseline_);
+  return std::move(before_);
 }
 
 void ModelJob::verify() {

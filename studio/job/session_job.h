@@ -10,7 +10,9 @@
 #include "core/record/argument_record.h"
 #include "core/record/bisect_record.h"
 #include "core/record/request.h"
+#include "core/record/source_record.h"
 #include "core/record/tuning_store.h"
+#include "core/record/value_record.h"
 #include "studio/job/process.h"
 #include "studio/job/session_files.h"
 #include "studio/protocol/protocol.h"
@@ -44,6 +46,8 @@ class JobEvents {
   virtual void onLog(const std::string& /*text*/, bool /*warning*/) {}
   // The arguments of forward are known; nothing has run yet.
   virtual void onSignature(const std::vector<ArgumentRecord>& /*arguments*/) {}
+  // The source of the model is known.
+  virtual void onSource(const std::shared_ptr<const SourceRecord>& /*source*/) {}
   // The record holds something new that is worth showing.
   virtual void onRecord(const JobRecord& /*job*/) {}
   // Both latencies and the verdict of a job that is measured against a version before are known; times of single
@@ -89,6 +93,11 @@ class ModelJob {
   // Times all engines interleaved, then measures single steps and accuracy. If results in FP32 are wrong, and leaving
   // out one rewrite, pass or planned operation makes them right, the job starts over without it, with a warning.
   void measure();
+  // Times the two versions of a job that is measured against another, and nothing else, after optimize(); the record
+  // keeps both runs.
+  void timeAgainst();
+  // Ends this job, also one that failed; returns the job that it was measured against, which can be so again.
+  std::unique_ptr<ModelJob> giveBack();
   // Compares results instead of measure(), and starts over as that does.
   void verify();
   // Adds the findings of a search to the record.
@@ -98,6 +107,8 @@ class ModelJob {
   void exportTo(const std::string& path, ExportForm form, bool prepared = false);
 
   const JobRecord& job() const { return job_; }
+  // The source of the model; null: the engine has not told.
+  const std::shared_ptr<const SourceRecord>& source() const { return source_; }
   // Tuning records that the engines sent; only their form is checked.
   const MemoryTuningStore& tuning() const { return tuning_; }
   bool accurate() const { return accurate_; }
@@ -145,6 +156,7 @@ class ModelJob {
   std::unique_ptr<JobFolder> folder_;
   UniqueFd export_;  // the file that the optimized engine exports to
   JobRecord job_;
+  std::shared_ptr<const SourceRecord> source_;
   MemoryTuningStore tuning_;
   std::unique_ptr<Side> baseline_;
   std::vector<std::unique_ptr<Side>> others_;  // engines of JobRequest::also and also_devices
@@ -179,5 +191,10 @@ FileVerdict verifyFiles(const CheckedModel& original, const CheckedModel& candid
 // null), at which that file does, and what is to blame. Throws Error.
 BisectRecord bisect(const CheckedModel& original, const CheckedModel* other, const JobRequest& request,
                     JobEvents& events, const Cancellation& cancellation);
+
+// What the value of a node holds, in the model and as `request` optimizes it. `node`: as EngineJob has it. Throws
+// Error.
+ValueRecord nodeValues(const CheckedModel& model, const JobRequest& request, const std::string& node, JobEvents& events,
+                       const Cancellation& cancellation);
 
 }  // namespace ipex_studio

@@ -116,4 +116,19 @@ BisectRecord bisect(const CheckedModel& original, const CheckedModel* other, con
   return recordFromJson<BisectRecord>(*found);
 }
 
+ValueRecord nodeValues(const CheckedModel& model, const JobRequest& request, const std::string& node, JobEvents& events,
+                       const Cancellation& cancellation) {
+  checkRequest(request);
+  const JobFolder folder;
+  const EngineStart start =
+      engineStart(model, request, folder, request.measure.threads > 0 ? request.measure.threads : usableCores());
+  EngineProcess engine(start, cancellation);
+  EngineJob job = engineJob(JobKind::kValues, model, request, folder, start.threads);
+  job.node = node;
+  const json result = runToResult(engine, job, &events);
+  const auto found = result.find("values");
+  if (found == result.end()) unexpectedMessage("result");
+  return recordFromJson<ValueRecord>(*found);
+}
+
 }  // namespace ipex_studio

@@ -90,8 +90,8 @@ class OperationsPanel : public Panel {
         return emptyState(ui_, "Nothing was measured yet", "Open a model first: Ctrl+O.");
       case JobState::kRecorded:
         return emptyState(ui_, "No times were recorded",
-                          "This job did not measure; choose another one in the tab Compare by a double click, or open "
-                          "the model itself and press Optimize.");
+                          "This job did not measure; choose another one in the tab Compare by a double click. " +
+                              pressOptimize(snapshot) + " to measure it.");
       default:
         return emptyState(ui_, "No times were recorded", "The log says what happened.");
     }

@@ -24,6 +24,8 @@
   PANEL(kPrecisionPanel)   \
   PANEL(kTrainingPanel)    \
   PANEL(kRemarksPanel)     \
+  PANEL(kSourcePanel)      \
+  PANEL(kValuesPanel)      \
   PANEL(kTextPanel)        \
   PANEL(kLogPanel)
 // clang-format on

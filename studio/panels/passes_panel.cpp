@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profiler/waterfall.h"
 #include "studio/panels/panel.h"
 #include "studio/panels/table_cells.h"
 #include "studio/ui/advice_offer.h"
@@ -15,6 +16,19 @@ constexpr float kPassPoints = 28;
 constexpr float kDonePoints = 62;  // distance of the column's right edge from the panel's
 constexpr float kMissedPoints = 14;
 constexpr float kNumberedPoints = 280;  // width below which the names need the room of the numbers
+
+// True if passes of the shown job were measured by leaving them out.
+bool gainsAreKnown(const StudioSnapshot& snapshot) {
+  const PassGains& known = snapshot.work.pass_gains;
+  return !known.gains.empty() && known.of_job == snapshot.job->started_unix_ns;
+}
+
+// Null if it was not measured.
+const PassGain* gainOf(const StudioSnapshot& snapshot, const std::string& pass) {
+  const std::vector<PassGain>& gains = snapshot.work.pass_gains.gains;
+  const auto found = std::find_if(gains.begin(), gains.end(), [&](const PassGain& gain) { return gain.pass == pass; });
+  return found == gains.end() || !gainsAreKnown(snapshot) ? nullptr : &*found;
+}
 
 class PassesPanel : public Panel {
  public:
@@ -30,7 +44,8 @@ class PassesPanel : public Panel {
     const float head_y = std::floor((ui_.px(kHeadPoints) - ui_.fonts.head->FontSize) / 2);
     const ImVec2 after = ImGui::GetCursorPos();
     ImGui::SetCursorPosY(head_y);
-    labelRight(ui_.theme.dim, "done", width - ui_.px(kDonePoints), ui_.fonts.head);
+    const bool gains = gainsAreKnown(snapshot);
+    labelRight(ui_.theme.dim, gains ? "ms" : "done", width - ui_.px(kDonePoints), ui_.fonts.head);
     ImGui::SetCursorPosY(head_y);
     labelRight(ui_.theme.dim, "missed", width - ui_.px(kMissedPoints), ui_.fonts.head);
     ImGui::SetCursorPos(after);
@@ -45,7 +60,7 @@ class PassesPanel : public Panel {
       if (index.stages.size() < 2) {
         drawEmpty(snapshot);
       } else {
-        drawHistory(snapshot, selection);
+        drawHistory(snapshot, selection, commands);
       }
     }
     endArea();
@@ -62,7 +77,7 @@ class PassesPanel : public Panel {
     } else if (snapshot.status.state == JobState::kWorking) {
       emptyState(ui_, "No passes yet", "Each pass is listed as it finishes.");
     } else if (snapshot.status.state == JobState::kRecorded) {
-      emptyState(ui_, "No passes were recorded", "ipex-studio run MODEL.pt records every pass.");
+      emptyState(ui_, "No passes were recorded", pressOptimize(snapshot) + ": every pass is listed here.");
     } else {
       emptyState(ui_, "No passes yet", "Press Optimize to run them all.");
     }
@@ -74,7 +89,7 @@ class PassesPanel : public Panel {
     return !pass.changed && pass.rewrites == 0 && pass.missed == 0;
   }
 
-  void drawHistory(const StudioSnapshot& snapshot, Selection& selection) {
+  void drawHistory(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
     const JobIndex& index = *snapshot.index;
     if (selection.take("pass.all")) show_all_ = !show_all_;
     const auto last = static_cast<std::int32_t>(index.stages.size()) - 1;
@@ -91,6 +106,8 @@ class PassesPanel : public Panel {
       if (s == shown && shown != last_shown_ && last_shown_ >= 0) ImGui::SetScrollHereY();
     }
     if (idle > 0) drawIdle(idle);
+    drawMeasure(snapshot, selection);
+    measureByKey(snapshot, shown, selection, commands);
     last_shown_ = shown;
     if (shown != before) selection.after_stage = shown;
   }
@@ -101,6 +118,17 @@ class PassesPanel : public Panel {
     const std::string text =
         show_all_ ? fmt::format("Hide the {} that did nothing", count) : fmt::format("{} more did nothing", count);
     if (link(ui_, "idle", text)) show_all_ = !show_all_;
+    ImGui::Dummy({1, ui_.px(4)});
+  }
+
+  // Offers to measure what passes gain.
+  void drawMeasure(const StudioSnapshot& snapshot, Selection& selection) const {
+    if (!snapshot.overrides.possible || snapshot.index->optimized.run == nullptr) return;
+    const float left = ui_.px(ImGui::GetWindowWidth() >= ui_.px(kNumberedPoints) ? 36 : 13);
+    ImGui::SetCursorPos({left, ImGui::GetCursorPosY() + std::floor(ui_.px(2))});
+    if (link(ui_, "gains", gainsAreKnown(snapshot) ? "Measure each again" : "Measure what each gains"))
+      selection.request("pass.gains");
+    if (ImGui::IsItemHovered()) tooltip("Leaves out one pass at a time and times both by turns: some seconds a pass.");
     ImGui::Dummy({1, ui_.px(4)});
   }
 
@@ -132,14 +160,39 @@ class PassesPanel : public Panel {
     ImGui::SetCursorPos({left, text_y});
     fittedLabel(ui_, ink, snapshot.index->stages[stage].name, width - left - ui_.px(kDonePoints + 30));
     ImGui::SetCursorPosY(text_y);
-    const bool done = pass.rewrites > 0;
-    labelRight(done ? ui_.theme.good : ui_.theme.dim, done ? fmt::format("+{}", pass.rewrites) : "0",
-               width - ui_.px(kDonePoints));
+    drawDone(snapshot, pass, width - ui_.px(kDonePoints));
     ImGui::SetCursorPosY(text_y);
     labelRight(pass.missed > 0 ? ui_.theme.warning : ui_.theme.dim, pass.missed > 0 ? std::to_string(pass.missed) : "–",
                width - ui_.px(kMissedPoints));
     ImGui::SetCursorPos(next);
     return clicked;
+  }
+
+  // The number of rewrites, or what the pass gained once that was measured.
+  void drawDone(const StudioSnapshot& snapshot, const PassRecord& pass, float right) const {
+    if (!gainsAreKnown(snapshot)) {
+      const bool done = pass.rewrites > 0;
+      labelRight(done ? ui_.theme.good : ui_.theme.dim, done ? fmt::format("+{}", pass.rewrites) : "0", right);
+      return;
+    }
+    const PassGain* gain = gainOf(snapshot, pass.name);
+    if (gain == nullptr) return labelRight(ui_.theme.dim, "–", right);
+    const bool clear = gain->low_ns > 0 || gain->high_ns < 0;
+    const ImU32 ink = !clear ? ui_.theme.dim : gain->gain_ns > 0 ? ui_.theme.good : ui_.theme.warning;
+    labelRight(ink, clear ? changeText(std::llround(gain->gain_ns)) : "≈ 0", right);
+  }
+
+  // Asks for what the shown pass gains, or all that rewrote something.
+  static void measureByKey(const StudioSnapshot& snapshot, std::int32_t shown, Selection& selection,
+                           Commands& commands) {
+    const bool one = selection.take("pass.gain"), all = selection.take("pass.gains");
+    if ((!one && !all) || !snapshot.overrides.possible) return;
+    PassGainsCommand command;
+    for (std::int32_t s = 1; s < static_cast<std::int32_t>(snapshot.index->stages.size()); ++s) {
+      const PassRecord& pass = snapshot.job->passes[snapshot.index->stages[s].pass];
+      if (all ? pass.changed : s == shown) command.passes.push_back(pass.name);
+    }
+    commands.post(std::move(command));
   }
 
   void showTooltip(const std::string& name, const PassRecord& pass) const {
@@ -214,10 +267,15 @@ class PassesPanel : public Panel {
 };
 
 void fillPasses(const StudioSnapshot& snapshot, PanelTable* table) {
-  table->columns = {"position", "pass", "changed", "done", "missed", "time_ms", "nodes_after", "summary"};
+  table->columns = {"position",    "pass",    "changed", "done",        "missed",      "time_ms",
+                    "nodes_after", "summary", "gain_ms", "gain_low_ms", "gain_high_ms"};
   for (const PassRecord& pass : snapshot.job->passes) {
+    const PassGain* gain = gainOf(snapshot, pass.name);
     table->rows.push_back({whole(pass.index), pass.name, std::string(pass.changed ? "yes" : "no"), whole(pass.rewrites),
-                           whole(pass.missed), ms(whole(pass.elapsed_ns)), whole(pass.nodes_after), pass.summary});
+                           whole(pass.missed), ms(whole(pass.elapsed_ns)), whole(pass.nodes_after), pass.summary,
+                           gain == nullptr ? kNotMeasured : ms(gain->gain_ns),
+                           gain == nullptr ? kNotMeasured : ms(gain->low_ns),
+                           gain == nullptr ? kNotMeasured : ms(gain->high_ns)});
   }
 }
 
@@ -226,7 +284,10 @@ std::vector<ActionGroup> passesActions() {
            {{"advice.next", "What to do next: mark the next advice", "Ctrl+N"},
             {"advice.show", "What to do next: show what is marked", ""},
             {"advice.try", "What to do next: do what is marked", "Ctrl+Shift+N"}}},
-          {320, {{"pass.all", "Show or hide the passes that did nothing", ""}}}};
+          {320,
+           {{"pass.all", "Show or hide the passes that did nothing", ""},
+            {"pass.gain", "Measure what the shown pass gains", ""},
+            {"pass.gains", "Measure what each pass gains", ""}}}};
 }
 
 }  // namespace

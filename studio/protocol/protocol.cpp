@@ -125,7 +125,7 @@ struct EnumNames<JobKind> {
       {JobKind::kBaseline, "baseline"}, {JobKind::kOptimize, "optimize"}, {JobKind::kPasses, "passes"},
       {JobKind::kSample, "sample"},     {JobKind::kVerify, "verify"},     {JobKind::kCalibrate, "calibrate"},
       {JobKind::kSearch, "search"},     {JobKind::kBisect, "bisect"},     {JobKind::kBisectFiles, "bisect-files"},
-      {JobKind::kTrain, "train"}};
+      {JobKind::kTrain, "train"},       {JobKind::kValues, "values"}};
 };
 
 json toJson(const EngineJob& job) {
@@ -139,6 +139,7 @@ json toJson(const EngineJob& job) {
                         {"tune_budget_s", job.tune_budget_s},
                         {"job_folder", job.job_folder},
                         {"device_programs", job.device_programs},
+                        {"node", job.node},
                         {"state", job.state}});
   describe(writer, const_cast<EngineJob&>(job));  // the writer takes every member by const reference
   return writer.take();
@@ -159,6 +160,7 @@ EngineJob engineJobFromJson(const json& source) {
   job.tune_budget_s = messageNumber(source, "tune_budget_s");
   job.job_folder = messageText(source, "job_folder");
   job.device_programs = messageText(source, "device_programs");
+  job.node = messageText(source, "node", 1000);
   job.state = messageText(source, "state", kMaxDocumentBytes);
   return job;
 }

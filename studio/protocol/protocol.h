@@ -60,6 +60,7 @@ enum class JobKind {
   kCalibrate,    // runs data through the model; the result is a recipe
   kBisect,       // the first node at which the optimized model is wrong, and what is to blame
   kBisectFiles,  // the first node at which the second model differs from the first
+  kValues,       // what one value of the model holds
   kTrain,        // trains the module; checkpoints and the result go to kEngineExportFd
   kSearch,       // finds the fastest precisions within a budget; the result is a recipe and what was tried
 };
@@ -78,6 +79,7 @@ struct EngineJob : Request {
   double tune_budget_s = 0;     // kOptimize: approximate limit for measuring kernels; 0: as the mode says
   std::string job_folder;       // the only folder the engine may write to
   std::string device_programs;  // folder of the compiled programs of optimize.device; empty for "cpu"
+  std::string node;             // kValues: a node's name, or "#17" for an origin
   std::string state;            // kCalibrate, kSearch: state to resume from; empty: none
 
   EngineJob() = default;

@@ -25,6 +25,8 @@ struct ReplacesJob {
   bool operator()(const ReportCommand&) const { return false; }
   bool operator()(const DropFlagCommand&) const { return false; }
   bool operator()(const FirstWrongNodeCommand&) const { return false; }
+  bool operator()(const PassGainsCommand&) const { return false; }
+  bool operator()(const ValuesCommand&) const { return false; }
   bool operator()(const OpenFolderCommand&) const { return false; }
 };
 

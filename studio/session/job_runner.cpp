@@ -8,6 +8,7 @@
 
 #include "core/record/records_json.h"
 #include "core/runtime/machine_facts.h"
+#include "profiler/statistics.h"
 #include "profiler/text.h"
 #include "studio/job/session_request.h"
 
@@ -112,7 +113,7 @@ void JobRunner::start(PrecisionSearchResult* found) {
   recordTuning();  // the other precisions are optimized only by measure()
   if (found != nullptr) job_->addSearch(std::move(found->sensitivities), std::move(found->tradeoffs));
   decisions_.setMeasured();
-  const auto id = database.record(job_->job(), request.inputs_path.empty());
+  const auto id = database.record(*job_, request.inputs_path.empty());
   if (id) reporter_.log(LogLevel::kInfo, fmt::format("Recorded as job {} in {}.", *id, database.database()->path()));
   if (database.problem()) reporter_.log(LogLevel::kError, unrecorded(*database.problem()));
   if (database.database() != nullptr) {
@@ -198,7 +199,7 @@ void JobRunner::tryDecisions() {
   const JobRecord tried = job_->job();
   const bool no_difference = trials_.tries().back().noDifference();  // added by judged()
   decisions_.setMeasured();
-  const auto id = database.record(tried, false);
+  const auto id = database.record(*job_, false);
   if (database.database() != nullptr) history_.read(*database.database(), id.value_or(0));
   // Operations are compared with those of the job before, which were timed; the verdict is that of the rounds taken
   // now.
@@ -215,6 +216,31 @@ void JobRunner::tryDecisions() {
   reporter_.setStatus(std::move(end));
   prepareTry(database);
   reporter_.publishRecord(shown);
+}
+
+std::optional<PassGain> JobRunner::gainOf(const std::string& pass, JobEvents& events) {
+  JobDatabase database(model_.databasePath());
+  JobRequest request = tryRequest(job_->job(), database);
+  request.optimize.disabled_passes.push_back(pass);
+  ModelJob without(model_.checked(), request, std::move(job_), std::move(prepared_), events, cancellation_);
+  std::optional<Error> problem;
+  try {
+    without.optimize();
+    without.timeAgainst();
+  } catch (const Error& error) {
+    problem = error;
+  }
+  job_ = without.giveBack();
+  if (problem && problem->code() == kInterrupted) throw *problem;
+  if (problem) {
+    reporter_.log(LogLevel::kWarning, fmt::format("Without {} the model cannot be timed: {}", pass, problem->what()));
+    return std::nullopt;
+  }
+  const RunRecord& with_run = without.job().runs.front();
+  const RunRecord& without_run = without.job().runs.back();
+  const Interval ratio = medianRatio({without_run.latency_ns, without_run.turn}, {with_run.latency_ns, with_run.turn});
+  const auto with_ns = static_cast<double>(median(with_run.latency_ns));
+  return PassGain{pass, (ratio.value - 1) * with_ns, (ratio.low - 1) * with_ns, (ratio.high - 1) * with_ns};
 }
 
 // The verdict, while the times of single steps are still to come.

@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "studio/job/session_job.h"
 #include "studio/job/session_precision.h"
@@ -27,12 +29,17 @@ class JobRunner {
   void start(PrecisionSearchResult* found = nullptr);
   // Measures the current decisions against those in force by interleaved timing; the result takes their place.
   void tryDecisions();
+  // Measures what a pass gains, by the last job against one without the pass; nullopt, and a line in the log, if that
+  // cannot run. The last job stays as it is. `events`: of the job without.
+  std::optional<PassGain> gainOf(const std::string& pass, JobEvents& events);
   // Carries out JobEvents::onMeasured() of a try.
   void judged(const JobRecord& job);
 
   // The last job, whose engine waits for exports; null: there is none.
   ModelJob* job() { return job_.get(); }
   bool hasJob() const { return job_ != nullptr; }
+  // Starts an engine that prepares the next try, whatever will be decided.
+  void prepareTry(JobDatabase& database);
   // Ends the engine that waits for the next try, as it shares the machine with engines that are timed.
   void dropPrepared() { prepared_.reset(); }
   // Ends all engines.
@@ -47,8 +54,6 @@ class JobRunner {
   void rewrite();
   // The request of tryDecisions(). `previous`: the job that they are measured against.
   JobRequest tryRequest(const JobRecord& previous, JobDatabase& database) const;
-  // Starts an engine that prepares the next try, whatever will be decided.
-  void prepareTry(JobDatabase& database);
   // Reads what the database knows about the job's model. `id`: its number there; 0 if it is not there.
   void readPast(const Database& database, std::int64_t id);
   void measurePeaksOf(const MachineFacts& machine, std::int32_t threads);

@@ -69,6 +69,7 @@ void OpenModel::close() {
   model_.reset();
   trusted_ = false;
   work_ = WorkState();
+  source_.reset();
 }
 
 JobRecord OpenModel::record() const {

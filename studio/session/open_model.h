@@ -45,6 +45,9 @@ class OpenModel {
 
   // Shows the arguments of the model's forward.
   void showArguments(const std::vector<ArgumentRecord>& arguments) { work_.inputs.arguments = arguments; }
+  void showSource(const std::shared_ptr<const SourceRecord>& source) { source_ = source; }
+  // The source of the open model or recorded job; null: it is not known.
+  const std::shared_ptr<const SourceRecord>& source() const { return source_; }
   // Asks the user for other inputs, because of `problem`; an empty problem ends that.
   void askInputs(const std::string& problem);
 
@@ -84,6 +87,7 @@ class OpenModel {
   std::unique_ptr<CheckedModel> model_;
   bool trusted_ = false;  // runs without the sandbox, as its user said
   WorkState work_;
+  std::shared_ptr<const SourceRecord> source_;
 };
 
 }  // namespace ipex_studio

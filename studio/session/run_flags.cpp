@@ -5,6 +5,7 @@
 
 #include "studio/flags/command_line.h"
 #include "studio/flags/job_request.h"
+#include "studio/job/outputs.h"
 
 namespace ipex_studio {
 namespace {
@@ -57,6 +58,8 @@ RunFlags readRunFlags(const std::string& words, const JobRequest& was) {
   request.remote = was.remote;
   request.abilities = was.abilities;
   checkRequest(request);
+  const std::string& dumps = request.optimize.dump_directory;
+  if (dumps != was.optimize.dump_directory) checkDumpFolder(dumps, "give another folder");
   return {std::move(request), flags.line.prepared};
 }
 

@@ -22,7 +22,9 @@ Session::Session(SessionOptions options)
       runner_(model_, decisions_, history_, trials_, *this, queue_.cancellation()),
       export_(model_, decisions_, runner_, *this, queue_.cancellation()),
       tuning_(model_, decisions_, runner_, *this, queue_.cancellation()),
-      bisect_(model_, decisions_, runner_, *this, queue_.cancellation()) {
+      bisect_(model_, decisions_, runner_, *this, queue_.cancellation()),
+      pass_gains_(model_, runner_, *this),
+      values_(model_, decisions_, runner_, *this, queue_.cancellation()) {
   const std::string& file = model_.file();
   if (!file.empty()) {
     status_.set(JobStatus{JobState::kWorking, "open", -1, -1, ""});
@@ -138,6 +140,10 @@ void Session::handle(const OverrideCommand& command) {
   });
 }
 
+void Session::handle(const PassGainsCommand& command) {
+  guarded([&] { pass_gains_.measure(command.passes); });
+}
+
 void Session::handle(const StepOverridesCommand& command) {
   beside([&] {
     if (command.redo) decisions_.redo();
@@ -171,6 +177,10 @@ void Session::handle(const FirstWrongNodeCommand&) {
   guarded([&] { bisect_.run(); });
 }
 
+void Session::handle(const ValuesCommand& command) {
+  guarded([&] { values_.run(command.origin); });
+}
+
 void Session::handle(const OpenFolderCommand& command) {
   beside([&] { openFolderOf(command.path); });
 }
@@ -189,6 +199,7 @@ void Session::closeModel() {
   trials_.clear();
   export_.clear();
   bisect_.clear();
+  values_.clear();
   tuning_.forgetInterrupted();
 }
 
@@ -226,6 +237,7 @@ void Session::showJob(const Database& database, std::int64_t id) {
   log(LogLevel::kInfo,
       fmt::format("Opened job {} of {}, recorded {}.", id, database.path(), dateText(job.started_unix_ns)));
   model_.showRecorded(job);
+  model_.showSource(database.source(id));
   history_.read(database, id);
   if (job.command == "what-if") history_.judgeBy(job);
   trials_.read(database, job, "");
@@ -256,6 +268,8 @@ void Session::onLog(const std::string& text, bool warning) {
 }
 
 void Session::onSignature(const std::vector<ArgumentRecord>& arguments) { model_.showArguments(arguments); }
+
+void Session::onSource(const std::shared_ptr<const SourceRecord>& source) { model_.showSource(source); }
 
 void Session::onRecord(const JobRecord& job) {
   if (status_.recordIsDue()) publishRecord(job);
@@ -301,10 +315,13 @@ SnapshotParts Session::parts() const {
   parts.comparison = history_.comparison();
   parts.precisions = history_.precisions();
   parts.tunings = history_.tunings();
+  parts.source = model_.source();
   parts.overrides = decisions_.state(model_.loaded() && runner_.hasJob() && parts.status.state != JobState::kWorking);
   parts.work = model_.work();
   parts.work.exported = export_.result();
   parts.work.first_wrong = bisect_.state();
+  parts.work.values = values_.record();
+  parts.work.pass_gains = pass_gains_.gains();
   parts.work.tuning.possible = model_.loaded();
   parts.work.tuning.calibration_waits = tuning_.calibrationWaits();
   parts.work.tuning.search_waits = tuning_.searchWaits();

@@ -12,12 +12,14 @@
 #include "studio/session/job_runner.h"
 #include "studio/session/model_export.h"
 #include "studio/session/open_model.h"
+#include "studio/session/pass_gains_job.h"
 #include "studio/session/reporter.h"
 #include "studio/session/screen_files.h"
 #include "studio/session/snapshot_feed.h"
 #include "studio/session/status_log.h"
 #include "studio/session/trials.h"
 #include "studio/session/tuning_jobs.h"
+#include "studio/session/values_job.h"
 #include "studio/snapshot/snapshot.h"
 
 namespace ipex_studio {
@@ -51,6 +53,7 @@ class Session : public SnapshotSource, private Reporter {
   void handle(const ShowJobCommand& command);
   void handle(const CompareCommand& command);
   void handle(const OverrideCommand& command);
+  void handle(const PassGainsCommand& command);
   void handle(const StepOverridesCommand& command);
   void handle(const TrustCommand& command);
   void handle(const TuneCommand& command);
@@ -58,6 +61,7 @@ class Session : public SnapshotSource, private Reporter {
   void handle(const FlagsCommand& command);
   void handle(const DropFlagCommand& command);
   void handle(const FirstWrongNodeCommand& command);
+  void handle(const ValuesCommand& command);
   void handle(const OpenFolderCommand& command);
   void handle(const OpenSampleCommand& command);
   void open(const std::string& path);
@@ -80,6 +84,7 @@ class Session : public SnapshotSource, private Reporter {
   void onProgress(const std::string& stage, double fraction, double eta_s) override;
   void onLog(const std::string& text, bool warning) override;
   void onSignature(const std::vector<ArgumentRecord>& arguments) override;
+  void onSource(const std::shared_ptr<const SourceRecord>& source) override;
   void onRecord(const JobRecord& job) override;
   void onMeasured(const JobRecord& job) override;
   void onState(const std::string& text) override;
@@ -105,6 +110,8 @@ class Session : public SnapshotSource, private Reporter {
   ModelExport export_;
   TuningJobs tuning_;
   BisectJob bisect_;
+  PassGainsJob pass_gains_;
+  ValuesJob values_;
 
   std::thread thread_;
 };

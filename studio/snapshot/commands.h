@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/record/records.h"
 #include "core/record/request.h"
 #include "studio/snapshot/overrides.h"
 
@@ -107,6 +108,11 @@ struct OverrideCommand {
   bool measure = false;
 };
 
+// Measure what passes gain, by leaving out one at a time; the model stays as it is.
+struct PassGainsCommand {
+  std::vector<std::string> passes;
+};
+
 // Take the last decision back, or make it again.
 struct StepOverridesCommand {
   bool redo = false;
@@ -114,6 +120,11 @@ struct StepOverridesCommand {
 
 // Find the first node at which the model as it is optimized now goes wrong, and what is to blame.
 struct FirstWrongNodeCommand {};
+
+// Show what the value of a node holds, in the model and as it is optimized now.
+struct ValuesCommand {
+  OriginId origin = 0;
+};
 
 // Flags of `ipex-studio run` for the open model, which is optimized with them at once; they replace those before.
 struct FlagsCommand {
@@ -125,10 +136,10 @@ struct DropFlagCommand {
   std::string name;  // "--instances"
 };
 
-using Command =
-    std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand, ShowJobCommand,
-                 CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand, TuneCommand, ReportCommand,
-                 FlagsCommand, DropFlagCommand, FirstWrongNodeCommand, OpenFolderCommand, OpenSampleCommand>;
+using Command = std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand,
+                             ShowJobCommand, CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand,
+                             TuneCommand, ReportCommand, FlagsCommand, DropFlagCommand, FirstWrongNodeCommand,
+                             OpenFolderCommand, OpenSampleCommand, PassGainsCommand, ValuesCommand>;
 
 // Filled by panels on the drawing thread, emptied by the window after each frame.
 class Commands {

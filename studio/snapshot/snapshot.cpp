@@ -25,6 +25,7 @@ SnapshotPtr assemble(std::shared_ptr<const JobRecord> job, std::shared_ptr<const
   snapshot->comparison = std::move(parts.comparison);
   snapshot->precisions = std::move(parts.precisions);
   snapshot->tunings = std::move(parts.tunings);
+  snapshot->source = std::move(parts.source);
   snapshot->overrides = std::move(parts.overrides);
   snapshot->work = std::move(parts.work);
   snapshot->tries = std::make_shared<const std::vector<WhatIf>>(std::move(parts.tries));
@@ -39,7 +40,8 @@ std::string pressOptimize(const StudioSnapshot& snapshot) {
     case JobState::kEmpty:
       return "Open a model (Ctrl+O) and press Optimize";
     case JobState::kRecorded:
-      return "These are recorded runs; open the model itself and press Optimize";
+      return snapshot.work.recorded_model.empty() ? "Open the model itself (Ctrl+O) and press Optimize"
+                                                  : "Press “Open the model”, then Optimize";
     default:
       return "Press Optimize";
   }

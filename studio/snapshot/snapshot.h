@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/record/records.h"
+#include "core/record/source_record.h"
 #include "core/record/tuning_store.h"
 #include "profiler/comparison.h"
 #include "studio/snapshot/commands.h"
@@ -82,7 +83,8 @@ struct StudioSnapshot {
   std::shared_ptr<const RunSet> comparison;   // null: nothing is compared
   std::shared_ptr<const RunSet> precisions;   // the newest run of this model in each precision; null: there is only one
   std::shared_ptr<const std::vector<TuningEntry>>
-      tunings;  // measurements of steps on machines like this one; null: there are none
+      tunings;                                 // measurements of steps on machines like this one; null: there are none
+  std::shared_ptr<const SourceRecord> source;  // null: not known
   OverrideState overrides;
   WorkState work;
   std::shared_ptr<const std::vector<WhatIf>> tries;  // never null; the newest last
@@ -100,13 +102,14 @@ struct SnapshotParts {
   std::shared_ptr<const RunSet> comparison;
   std::shared_ptr<const RunSet> precisions;
   std::shared_ptr<const std::vector<TuningEntry>> tunings;
+  std::shared_ptr<const SourceRecord> source;
   OverrideState overrides;
   WorkState work;
   std::vector<WhatIf> tries;
   std::vector<LogLine> log;
 };
 
-// Beginning of a sentence on what to press: "Press Optimize", or the step before it if only recorded runs are open.
+// Beginning of a sentence on what to press: "Press Optimize", or the steps before it if only recorded runs are open.
 std::string pressOptimize(const StudioSnapshot& snapshot);
 
 // Why no job on the open model can be started now, as a sentence; empty if one can.

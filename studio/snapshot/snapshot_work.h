@@ -14,6 +14,7 @@
 namespace ipex_studio {
 
 struct BisectRecord;  // core/record/bisect_record.h
+struct ValueRecord;   // core/record/value_record.h
 
 // The question how far a model that can do more than compute is to be trusted.
 struct TrustQuestion {
@@ -50,6 +51,19 @@ struct TuningState {
   bool search_waits = false;
 };
 
+// Time that a pass gains: the latency without it less that with it, by interleaved timing.
+struct PassGain {
+  std::string pass;
+  double gain_ns = 0;  // negative: the model is faster without the pass
+  double low_ns = 0;   // 95 % interval
+  double high_ns = 0;
+};
+
+struct PassGains {
+  std::int64_t of_job = 0;  // JobRecord::started_unix_ns of the job that they belong to
+  std::vector<PassGain> gains;
+};
+
 // A flag that differs from its default.
 struct FlagShown {
   std::string name;   // "--instances"
@@ -79,8 +93,10 @@ struct WorkState {
   ExportResult exported;
   TuningState tuning;
   FirstWrongNodeState first_wrong;
-  std::string flags;                      // flags of the command line in force, as words that give them again
-  std::vector<FlagShown> flags_in_force;  // one by one
+  PassGains pass_gains;
+  std::shared_ptr<const ValueRecord> values;  // the answer to ValuesCommand; null: nobody asked
+  std::string flags;                          // flags of the command line in force, as words that give them again
+  std::vector<FlagShown> flags_in_force;      // one by one
   FlagsAnswer flags_answer;
   bool prepared = false;  // true: --prepared is among the flags, so the export dialog begins with it
 };

@@ -10,7 +10,8 @@
 //   expect KEY VALUE     state, pass, selected (at least so many nodes' origins), nodes (of the graph after the pass),
 //                        blocked (frames of ours over 100 ms), export (done, failed …); message, recipe, kernel (of
 //                        what is selected), status (the line at the bottom) contain VALUE; findings, tradeoffs,
-//                        decisions, tries, asked (for other inputs) are at least so many
+//                        decisions, tries, gains (of passes), bars (of the waterfall), asked (for other inputs) are
+//                        at least so many
 //   screenshot FILE.png
 //   report FILE          what is on the screen, as .html or .png
 //   trust ANSWER         sandbox, trust or refuse

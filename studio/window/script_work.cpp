@@ -139,6 +139,10 @@ std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::s
     count = snapshot.overrides.now.pins.size() + snapshot.overrides.now.precisions.size();
   else if (key == "tries")
     count = snapshot.tries->size();
+  else if (key == "gains")
+    count = snapshot.work.pass_gains.gains.size();
+  else if (key == "bars")
+    count = snapshot.index->waterfall.bars.size();
   else if (key == "asked")
     count = snapshot.work.inputs.asked;
   else

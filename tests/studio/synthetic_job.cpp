@@ -3,10 +3,43 @@
 
 #include <cmath>
 
+#include "core/record/value_record.h"
+
 namespace ipex_studio::testing {
+
+std::shared_ptr<const SourceRecord> sourceOf(const JobRecord& job) {
+  auto source = std::make_shared<SourceRecord>();
+  source->files = {{"code/__torch__.py", false, 1, "def forward(self, x):\n", false},
+                   {"net.py", true, 7, "def forward(self, x):\n    return self.layers(x)\n", false}};
+  std::int32_t line = 1;
+  for (const Origin& origin : job.model.origins) {
+    source->files[0].text += "  y = " + origin.kind + "(" + origin.module_path + ")\n";
+    source->places.push_back({origin.id, 0, ++line, false});
+    source->places.push_back({origin.id, 1, 8, true});
+  }
+  return source;
+}
+
+std::shared_ptr<const ValueRecord> valueOf(const JobRecord& job) {
+  auto record = std::make_shared<ValueRecord>();
+  if (!job.model.origins.empty()) record->origins = {job.model.origins.back().id};
+  record->name = job.model.path + " (aten::relu)";
+  record->low = -1;
+  record->high = 3;
+  for (const char* name : {"original", "optimized", "fp64"}) {
+    ValueForm form{name, record->name, "1x3x8x8:float32", 192, 1, 0, 96, -1, 3, 0.5, 0.25, {}, 8, 8, 3, {}};
+    for (std::int64_t bin = 0; bin < 64; ++bin) form.histogram.push_back(bin % 9);
+    for (std::int32_t byte = 0; byte < 192; ++byte) form.picture.push_back(byte);
+    record->forms.push_back(std::move(form));
+  }
+  record->differences.resize(1);
+  return record;
+}
 
 SnapshotParts donePartsOf(const JobRecord& job) {
   SnapshotParts parts;
+  parts.work.values = valueOf(job);
+  parts.source = sourceOf(job);
   parts.status.state = job.runs.empty() ? JobState::kReady : JobState::kDone;
   parts.choices.precisions = {{Precision::kFp32, true, ""},
                               {Precision::kBf16, false, "This CPU has no BF16 instructions."},

@@ -17,6 +17,12 @@ struct SyntheticOptions {
 // Makes the same job each time.
 std::shared_ptr<const JobRecord> resnetJob(const SyntheticOptions& options = {});
 
+// A source with one line for each node, and Python that calls all of them; kinds and paths go into it as they are.
+std::shared_ptr<const SourceRecord> sourceOf(const JobRecord& job);
+
+// A made-up value of the last node, named after the model.
+std::shared_ptr<const ValueRecord> valueOf(const JobRecord& job);
+
 // Status kDone with chips, log and threads as a session sets them.
 SnapshotParts donePartsOf(const JobRecord& job);
 SnapshotPtr resnetSnapshot();

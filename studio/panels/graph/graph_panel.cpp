@@ -296,7 +296,7 @@ class GraphPanel : public Panel {
                  "The graph after each pass appears here while the model is optimized.");
     } else if (snapshot.status.state == JobState::kRecorded) {
       emptyState(ui_, "No passes were recorded",
-                 "This run measured the baseline alone. ipex-studio run MODEL.pt records every pass.");
+                 "This run measured the baseline alone. " + pressOptimize(snapshot) + ": every pass is kept.");
     } else {
       emptyState(ui_, "Not optimized yet",
                  "Press Optimize: the graph after every pass appears here, with the time of each operation.");

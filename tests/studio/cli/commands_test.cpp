@@ -130,6 +130,9 @@ TEST(Run, PrintsRecordsAndExports) {
   EXPECT_EQ(job.runs[1].latency_ns.size(), 30u);
   EXPECT_FALSE(job.passes.empty());
   EXPECT_TRUE(job.frozen != nullptr);
+  const Outcome source = pit.run({pit.path("data/ipex-studio/profile.db"), "--panel", "source", "--json"});
+  ASSERT_EQ(source.code, 0) << source.err;
+  EXPECT_THAT(source.out, HasSubstr("torch._convolution("));
 
   const Outcome inspect = pit.run({"inspect", pit.path("fast.pt"), "--json"});
   EXPECT_EQ(inspect.code, 0) << inspect.err;
@@ -370,6 +373,27 @@ TEST(Show, DumpsTheGraphAfterEveryChangingPass) {
   const Outcome show = pit.run({"show", modelFile("small.pt"), "--dump", pit.path("dumps")});
   EXPECT_EQ(show.code, 0) << show.err;
   EXPECT_FALSE(fs::is_empty(pit.path("dumps")));
+}
+
+TEST(Show, BelievesNothingThatAFileSaysOfItsPython) {
+  const Sandpit pit;
+  const Outcome shown = pit.run({"show", modelFile("broken_debug.pt")});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("aten::"));
+}
+
+TEST(Show, ReplacesDumpedGraphsOnlyIfAsked) {
+  const Sandpit pit;
+  fs::create_directory(pit.path("dumps"));
+  std::ofstream(pit.path("dumps") + "/0000_mine.ir") << "mine";
+  for (const char* command : {"show", "run", "bench"}) {
+    const Outcome refused = pit.run({command, modelFile("small.pt"), "--dump", pit.path("dumps")});
+    EXPECT_EQ(refused.code, 2) << command;
+    EXPECT_THAT(refused.err, HasSubstr("holds dumped graphs already")) << command;
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(pit.path("dumps")), fs::directory_iterator()), 1);
+  const Outcome forced = pit.run({"show", modelFile("small.pt"), "--dump", pit.path("dumps"), "--force"});
+  EXPECT_EQ(forced.code, 0) << forced.err;
 }
 
 TEST(Passes, AreListedWithSummaries) {

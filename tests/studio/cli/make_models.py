@@ -335,6 +335,14 @@ def with_replaced_code(source: str, target: str, old: bytes, new: bytes) -> None
         assert replaced > 0, f"{old!r} is not in the code of {source}"
 
 
+def with_broken_debug_info(source: str, target: str) -> None:
+    """Copies a model file, with valid checksums, and with pickles of an empty tuple in place of what it says of Python."""
+    with zipfile.ZipFile(source) as archive, zipfile.ZipFile(target, "w") as copy:
+        for entry in archive.infolist():
+            is_debug = entry.filename.endswith(".debug_pkl")
+            copy.writestr(entry.filename, b"\x80\x02)." if is_debug else archive.read(entry))
+
+
 def main() -> None:
     folder = sys.argv[1]
     victim = os.path.join(folder, "victim.txt")
@@ -345,6 +353,7 @@ def main() -> None:
 
     small = torch.jit.trace(Small().eval(), torch.rand(1, 3, 16, 16))
     small.save(path("small.pt"))
+    with_broken_debug_info(path("small.pt"), path("broken_debug.pt"))
     small.convolution.weight.data *= 1.5
     small.save(path("scaled.pt"))
     small.convolution.weight.data /= 1.5

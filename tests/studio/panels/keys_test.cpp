@@ -74,6 +74,24 @@ class KeysTest : public ::testing::Test {
   SnapshotPtr snapshot_ = testing::resnetSnapshot();
 };
 
+TEST_F(KeysTest, LinesOfTheSourceSelectTheirNodes) {
+  open("source");
+  press(ImGuiKey_DownArrow, true);
+  EXPECT_EQ(selected().size(), snapshot_->job->model.origins.size()) << "the line of Python calls all layers";
+  press('Y', false, true);
+  press(ImGuiKey_DownArrow, true);
+  EXPECT_EQ(selected().size(), 1U);
+}
+
+TEST_F(KeysTest, TheValueOfTheSelectedNodeIsAskedFor) {
+  open("values");
+  press('Q', false, true);
+  EXPECT_TRUE(commands_.take().empty()) << "nothing is selected";
+  app_->selection().select({3, 5}, false);
+  press('Q', false, true);
+  EXPECT_EQ(posted<ValuesCommand>().origin, 5);
+}
+
 TEST_F(KeysTest, OperationsAreFilteredSortedAndOpened) {
   open("operations");
   press(ImGuiKey_DownArrow, true);

@@ -4,19 +4,21 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <algorithm>
 #include <atomic>
-
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "core/base/replace_file.h"
 #include "core/runtime/machine_facts.h"
 #include "studio/cli/commands.h"
 #include "studio/panels/mode_chips.h"
+#include "studio/panels/panel_list.h"
 #include "studio/panels/status_line.h"
 #include "studio/snapshot/snapshot_tables.h"
 #include "tests/goal.h"
@@ -173,6 +175,19 @@ TEST_F(SessionTest, DecisionsAndFlagsInForceAreShownAndRemoved) {
   EXPECT_TRUE(bare->overrides.now.empty());
 }
 
+TEST_F(SessionTest, ShowsWhatANodeGives) {
+  Session session(optionsFor(modelFile("small.pt")));
+  const SnapshotPtr first = settled(session);
+  ASSERT_EQ(first->status.state, JobState::kDone);
+  EXPECT_EQ(first->work.values, nullptr);
+  session.post(ValuesCommand{first->job->model.origins.back().id});
+  const SnapshotPtr shown =
+      waitUntil(session, [](const StudioSnapshot& s) { return rests(s) && s.work.values != nullptr; });
+  EXPECT_EQ(shown->status.state, JobState::kDone);
+  EXPECT_EQ(shown->work.values->forms.at(0).form, "original");
+  EXPECT_EQ(panelTable("values", *shown).rows.size(), shown->work.values->forms.size());
+}
+
 TEST_F(SessionTest, LooksForTheFirstWrongNode) {
   Session session(optionsFor(modelFile("small.pt")));
   ASSERT_EQ(settled(session)->status.state, JobState::kDone);
@@ -236,6 +251,10 @@ TEST_F(SessionTest, SaysWhatWasWrittenAndWhyFlagsAreRefused) {
   session.post(FlagsCommand{"--no-winograd"});
   snapshot = waitUntil(session, [](const StudioSnapshot& s) { return rests(s) && s.work.flags_answer.number == 2; });
   EXPECT_EQ(snapshot->work.flags_answer.problem, "");
+  std::ofstream(pit_.path("0001-mine.ir")) << "mine";
+  session.post(FlagsCommand{"--dump " + pit_.path("")});
+  snapshot = waitUntil(session, [](const StudioSnapshot& s) { return s.work.flags_answer.number == 3; });
+  EXPECT_THAT(snapshot->work.flags_answer.problem, HasSubstr("holds dumped graphs already; give another folder."));
 }
 
 TEST_F(SessionTest, OpensRecordedRunsWithoutAModel) {

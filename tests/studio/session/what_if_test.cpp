@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -15,6 +16,7 @@
 #include "profiler/statistics.h"
 #include "studio/job/interleaved_timing.h"
 #include "studio/job/session_prepared.h"
+#include "studio/panels/panel_list.h"
 #include "studio/session/session.h"
 #include "tests/studio/cli/program.h"
 #include "tests/studio/session/quick_session.h"
@@ -162,6 +164,40 @@ TEST_F(WhatIfTest, SamplesThatOverlapDrawingDoNotCount) {
   always.first_ = 0;
   EXPECT_EQ(blocksOf(always), 20u);
   EXPECT_GT(always.blocks_, quiet.blocks_ + 10);
+}
+
+// What passes gain is measured beside the model, which stays as it was and can be tried and exported.
+TEST_F(WhatIfTest, PassesAreLeftOutOneAtATimeAndTheModelStays) {
+  Session session(options(modelFile("small.pt")));
+  const SnapshotPtr first = waitUntil(session, rests);
+  ASSERT_EQ(first->status.state, JobState::kDone) << first->status.message;
+  EXPECT_FALSE(first->index->waterfall.bars.empty());
+  session.post(PassGainsCommand{{"fuse-activation", "lower-to-plan"}});
+  const SnapshotPtr known =
+      waitUntil(session, [](const StudioSnapshot& s) { return s.work.pass_gains.gains.size() == 2; });
+  EXPECT_EQ(known->status.state, JobState::kDone);
+  EXPECT_EQ(known->job->passes.size(), first->job->passes.size());
+  EXPECT_EQ(known->job->started_unix_ns, first->job->started_unix_ns);
+  EXPECT_EQ(known->work.pass_gains.of_job, first->job->started_unix_ns);
+  for (const PassGain& gain : known->work.pass_gains.gains) {
+    EXPECT_LE(gain.low_ns, gain.gain_ns) << gain.pass;
+    EXPECT_GE(gain.high_ns, gain.gain_ns) << gain.pass;
+  }
+  const PanelTable table = panelTable("passes", *known);
+  std::size_t measured = 0;
+  for (const auto& row : table.rows) measured += std::isfinite(row[8].number) ? 1 : 0;
+  EXPECT_EQ(measured, 2U);
+  session.post(ExportCommand{pit_.path("fast.pt"), ExportForm::kCompiled});
+  const SnapshotPtr exported =
+      waitUntil(session, [](const StudioSnapshot& s) { return s.work.exported.state == ExportResult::State::kDone; });
+  EXPECT_EQ(exported->work.exported.problem, "");
+}
+
+TEST_F(WhatIfTest, GainsOfPassesNeedAModelThatWasMeasured) {
+  Session session(options(""));
+  session.post(PassGainsCommand{{"fuse-activation"}});
+  const SnapshotPtr refused = waitUntil(session, [](const StudioSnapshot& s) { return !s.status.message.empty(); });
+  EXPECT_EQ(refused->status.message, "Optimize the model first; what a pass gains is measured against that.");
 }
 
 // Measures a verdict, from pressing to the snapshot that shows it. IPEX_WHAT_IF_MODEL names a ResNet-50 (or another

@@ -17,6 +17,7 @@
 #include "studio/snapshot/snapshot_memory.h"
 #include "studio/snapshot/snapshot_precision.h"
 #include "studio/snapshot/snapshot_tables.h"
+#include "studio/snapshot/value_text.h"
 #include "studio/window/window.h"
 #include "tests/goal.h"
 #include "tests/studio/synthetic_job.h"
@@ -46,6 +47,18 @@ RunIndex smallRun() {
               row("layer2.0.conv1", KindGroup::kConvolution, "brgconv", 1.4),
               row("fc", KindGroup::kLinear, "matmul", 4)};
   return run;
+}
+
+TEST(ValueText, SaysWhatTheValueHolds) {
+  const auto record = testing::valueOf(*testing::resnetJob());
+  const std::string text = valueText(*record);
+  EXPECT_THAT(text, HasSubstr("96 (50 %)"));
+  EXPECT_THAT(text, HasSubstr("histogram from -1 to 3"));
+  EXPECT_THAT(text, HasSubstr("SQNR"));
+  EXPECT_EQ(valueFacts(*record).front().texts.size(), 3U);
+  const PanelTable table = panelTable("values", *testing::resnetSnapshot());
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_EQ(table.rows[0][9].number, 1);
 }
 
 std::vector<std::string> names(const RunIndex& run, const OperationList& list) {

@@ -95,12 +95,34 @@ TEST_F(WindowTestWalk, FromTheCostlyReorderToAWhatIfToTheExport) {
   EXPECT_TRUE(std::filesystem::exists(picture("kernels")));
 }
 
+TEST_F(WindowTestWalk, FromTheWaterfallToItsNodesToWhatPassesGain) {
+  const auto posted = walk(fullSnapshot(),
+                           "wait settled\nexpect bars 3\ndo row.next\ndo row.next\nwait settled\nexpect selected 10\n"
+                           "screenshot " +
+                               picture("waterfall") + "\ndo pass.gains\nwait settled\n");
+  EXPECT_TRUE(std::filesystem::exists(picture("waterfall")));
+  const auto* gains = find<PassGainsCommand>(posted);
+  ASSERT_NE(gains, nullptr);
+  EXPECT_GE(gains->passes.size(), 5U);
+}
+
 TEST_F(WindowTestWalk, ThreePrecisionsSideBySide) {
   walk(fullSnapshot(),
        "wait settled\ndo color.precision\ndo tab.precision\ndo row.next\nwait settled\nexpect selected 1\n"
        "do tab.compare\ndo row.next\nwait settled\nscreenshot " +
            picture("compare") + "\ndo tab.next\ndo tab.previous\ndo tab.previous\nwait settled\n");
   EXPECT_TRUE(std::filesystem::exists(picture("compare")));
+}
+
+TEST_F(WindowTestWalk, LinesOfTheSourceAndNodesLeadToEachOther) {
+  const auto posted =
+      walk(testing::resnetSnapshot(),
+           "wait settled\ndo tab.source\nselect layer1.0.conv2\nwait settled\nscreenshot " + picture("node") +
+               "\ndo source.language\nwait settled\ndo row.next\nwait settled\nexpect selected 1\n"
+               "screenshot " +
+               picture("line") + "\n");
+  EXPECT_TRUE(posted.empty());
+  EXPECT_TRUE(std::filesystem::exists(picture("line")));
 }
 
 TEST_F(WindowTestWalk, ACrashedModelSaysWhy) {
