@@ -187,7 +187,7 @@ TEST_F(WhatIfTest, PassesAreLeftOutOneAtATimeAndTheModelStays) {
   std::size_t measured = 0;
   for (const auto& row : table.rows) measured += std::isfinite(row[8].number) ? 1 : 0;
   EXPECT_EQ(measured, 2U);
-  session.post(ExportCommand{pit_.path("fast.pt"), ExportForm::kCompiled});
+  session.post(ExportCommand{pit_.path("fast.pt"), ExportForm::kCompiled, {}, {}});
   const SnapshotPtr exported =
       waitUntil(session, [](const StudioSnapshot& s) { return s.work.exported.state == ExportResult::State::kDone; });
   EXPECT_EQ(exported->work.exported.problem, "");
