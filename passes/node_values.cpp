@@ -13,9 +13,9 @@
 #include "core/base/error.h"
 #include "core/model/input_values.h"
 #include "core/model/node_runner.h"
-#include "core/model/reference_results.h"
 #include "core/model/run_mode.h"
 #include "core/quantization/quantized_value.h"
+#include "core/verify/reference_results.h"
 
 namespace ipex_studio {
 namespace {
