@@ -53,6 +53,8 @@ const std::vector<ConvolutionProblem>& convolutionProblems() {
       problemOf(3, 17, 17, {4, 4}, {7, 7}, {1, 1}, {3, 3}, {1, 1}, 17),
       problemOf(2, 32, 32, {6, 6}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 2),
       problemOf(1, 3, 3, {5, 5}, {3, 3}, {1, 1}, {2, 2}, {2, 2}, 3),
+      problemOf(2, 32, 40, {9, 7}, {3, 3}, {1, 1}, {1, 1}),
+      problemOf(1, 33, 35, {6, 11}, {3, 2}, {2, 1}, {1, 0}),
   };
   return problems;
 }
