@@ -48,10 +48,10 @@ ConvolutionGeometry geometryOf(const ConvolutionProblem& p) {
 // True if the library's kernels for its own order save more time than the images' way there and back takes. `here`: the
 // forward pass with channels last, which AVX-512 computes as fast.
 bool paysInOwnOrder(const ConvolutionProblem& p, const Pd& here) {
-  constexpr std::int64_t kLeastChannels = 32;
+  constexpr std::int64_t kMinChannels = 32;
   if (onednn::isEmpty(here) || p.groups > 1 || p.taps() == 1) return false;
   const bool wide = std::string(here.impl_info_str()).find("avx512") != std::string::npos;
-  return !wide && std::min(p.channels, p.outputs) >= kLeastChannels;
+  return !wide && std::min(p.channels, p.outputs) >= kMinChannels;
 }
 
 }  // namespace
