@@ -2,6 +2,7 @@
 #include "kernels/index/neighbors.h"
 
 #include <algorithm>
+#include <atomic>
 #include <type_traits>
 
 #include "core/runtime/machine_facts.h"
@@ -35,12 +36,16 @@ void shareJob(NeighborJob<T> job, void (*work)(const NeighborJob<T>&), std::int3
 
 }  // namespace
 
-std::string checkIndex(const std::int64_t* index, std::int64_t count, std::int64_t rows) {
-  const auto fits = [rows](std::int64_t row) {
-    return static_cast<std::uint64_t>(row) < static_cast<std::uint64_t>(rows);
-  };
-  const std::int64_t* const fault = std::find_if_not(index, index + count, fits);
-  if (fault == index + count) return {};
+std::string checkIndex(const std::int64_t* index, std::int64_t count, std::int64_t rows, std::int32_t threads) {
+  std::atomic<std::int64_t> sign{0};  // negative once a row or the distance to the last row is
+  parallelFor(count, grainFor(1), threads, [&](std::int64_t begin, std::int64_t end, int) {
+    std::int64_t all = 0;
+    for (std::int64_t i = begin; i < end; ++i) all |= index[i] | (rows - 1 - index[i]);
+    sign |= all;
+  });
+  if (sign >= 0) return {};
+  const auto isWrong = [rows](std::int64_t row) { return row < 0 || row >= rows; };
+  const std::int64_t* const fault = std::find_if(index, index + count, isWrong);
   return "position " + std::to_string(fault - index) + " holds " + std::to_string(*fault) + ", and there are " +
          std::to_string(rows) + " rows";
 }

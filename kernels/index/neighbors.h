@@ -35,7 +35,7 @@ struct EntryValues {
 enum class Aggregation { kSum, kMean, kMax, kMin };
 
 // Returns the first fault of indices, as "position 7 holds 70, and there are 50 rows"; empty if there is none.
-std::string checkIndex(const std::int64_t* index, std::int64_t count, std::int64_t rows);
+std::string checkIndex(const std::int64_t* index, std::int64_t count, std::int64_t rows, std::int32_t threads);
 // Returns the first fault of begins[rows + 1] over so many entries.
 std::string checkBegins(const std::int64_t* begins, std::int64_t rows, std::int64_t entries);
 

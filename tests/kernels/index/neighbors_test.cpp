@@ -226,9 +226,9 @@ TEST(SegmentSoftmax, AgreesWithThePlainVersionAndSumsToOne) {
 
 TEST(Neighbors, FaultsAreNamed) {
   const std::vector<std::int64_t> index{0, 3, -1, 7};
-  EXPECT_EQ(checkIndex(index.data(), 2, 4), "");
-  EXPECT_EQ(checkIndex(index.data(), 4, 4), "position 2 holds -1, and there are 4 rows");
-  EXPECT_EQ(checkIndex(index.data() + 3, 1, 7), "position 0 holds 7, and there are 7 rows");
+  EXPECT_EQ(checkIndex(index.data(), 2, 4, 2), "");
+  EXPECT_EQ(checkIndex(index.data(), 4, 4, 1), "position 2 holds -1, and there are 4 rows");
+  EXPECT_EQ(checkIndex(index.data() + 3, 1, 7, 1), "position 0 holds 7, and there are 7 rows");
   const std::vector<std::int64_t> begins{0, 3, 2};
   EXPECT_EQ(checkBegins(begins.data(), 2, 2), "they decrease at position 2");
   EXPECT_EQ(checkBegins(begins.data(), 1, 2), "the last is 3, and there are 2 entries");
