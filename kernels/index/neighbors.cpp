@@ -59,17 +59,22 @@ std::string checkBegins(const std::int64_t* begins, std::int64_t rows, std::int6
   return "the last is " + std::to_string(begins[rows]) + ", and there are " + std::to_string(entries) + " entries";
 }
 
-GroupedEdges groupByRow(const std::int64_t* index, std::int64_t count, std::int64_t rows) {
-  GroupedEdges grouped;
-  grouped.begins.assign(static_cast<std::size_t>(rows + 1), 0);
-  grouped.places.resize(static_cast<std::size_t>(count));
-  std::int64_t* const begins = grouped.begins.data();
+void groupByRow(const std::int64_t* index, std::int64_t count, std::int64_t rows, std::int64_t* begins,
+                std::int64_t* places) {
+  std::fill(begins, begins + rows + 1, 0);
   for (std::int64_t e = 0; e < count; ++e) ++begins[index[e] + 1];
   for (std::int64_t row = 0; row < rows; ++row) begins[row + 1] += begins[row];
-  for (std::int64_t e = 0; e < count; ++e) grouped.places[static_cast<std::size_t>(begins[index[e]]++)] = e;
+  for (std::int64_t e = 0; e < count; ++e) places[begins[index[e]]++] = e;
   // Each begin has moved to its row's end.
   std::copy_backward(begins, begins + rows, begins + rows + 1);
   begins[0] = 0;
+}
+
+GroupedEdges groupByRow(const std::int64_t* index, std::int64_t count, std::int64_t rows) {
+  GroupedEdges grouped;
+  grouped.begins.resize(static_cast<std::size_t>(rows + 1));
+  grouped.places.resize(static_cast<std::size_t>(count));
+  groupByRow(index, count, rows, grouped.begins.data(), grouped.places.data());
   return grouped;
 }
 

@@ -45,6 +45,9 @@ struct GroupedEdges {
   std::vector<std::int64_t> places;  // of the edges, row by row
 };
 GroupedEdges groupByRow(const std::int64_t* index, std::int64_t count, std::int64_t rows);
+// The same into memory of rows + 1 and of `count` numbers.
+void groupByRow(const std::int64_t* index, std::int64_t count, std::int64_t rows, std::int64_t* begins,
+                std::int64_t* places);
 
 // The transposed matrix of `columns` rows: `grouped` holds its rows, `rows` the row of each of its entries, and its
 // places are those of the matrix.

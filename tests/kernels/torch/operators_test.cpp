@@ -77,6 +77,8 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::csr_from_index(Tensor index, int rows) -> (Tensor, Tensor)",
           "ipex_studio::csr_transpose(Tensor rowptr, Tensor col, Tensor? place, int columns) -> (Tensor, Tensor, "
           "Tensor)",
+          "ipex_studio::gather_scatter(Tensor like, Tensor to, Tensor x, Tensor? from, Tensor? weights, str spec) -> "
+          "Tensor",
           "ipex_studio::gather_rows(Tensor x, Tensor index) -> Tensor",
           "ipex_studio::scatter_rows(Tensor src, Tensor index, int rows, str reduce) -> Tensor",
           "ipex_studio::segment_softmax(Tensor rowptr, Tensor? place, Tensor scores) -> Tensor",
