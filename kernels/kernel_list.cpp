@@ -77,6 +77,7 @@
   KERNEL(kGatherElements, GatherElementsCopy)                                                                    \
   KERNEL(kScatterElements, ScatterAddSimd)                                                                       \
   KERNEL(kScatterElements, ScatterElementsCopy)                                                                  \
+  KERNEL(kGatherScatter, GatherScatterRows)                                                                      \
   KERNEL(kMaxMin, MaxMinSimd)                                                                                    \
   KERNEL(kMaxMin, MaxMinIntegers)                                                                                \
   KERNEL(kSort, SortSimd)                                                                                        \
@@ -147,6 +148,7 @@
   REFERENCE(kGather, refGather)                           \
   REFERENCE(kGatherElements, refGatherElements)           \
   REFERENCE(kScatterElements, refScatterElements)         \
+  REFERENCE(kGatherScatter, refGatherScatter)             \
   REFERENCE(kMaxMin, refMaxMin)                           \
   REFERENCE(kSort, refSort)                               \
   REFERENCE(kCumulativeSum, refCumulativeSum)             \

@@ -56,6 +56,7 @@ extern const Pass kFuseBinary;
 extern const Pass kFuseConcatLinear;
 extern const Pass kFuseDequantize;
 extern const Pass kFuseInteraction;
+extern const Pass kFuseGatherScatter;
 extern const Pass kFuseMatmulTranspose;
 extern const Pass kFusePointwise;
 extern const Pass kFuseResidualAdd;

@@ -92,6 +92,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFuseMatmulTranspose,
       // After it, which leaves the product of features with themselves.
       &kFuseInteraction,
+      // Before fuse-pointwise, which would take the product with the weights of edges.
+      &kFuseGatherScatter,
       // After it, which leaves plain products, and before what looks for the mask next to the softmax.
       &kCanonicalizeWindowMask,
       // Before fuse-residual-add, which would make the mask a post-operation of the scores' product.

@@ -275,6 +275,27 @@ Value* writeInteraction(StockWriter& write, Node* node, const OpSpec& spec) {
   return write.call("aten::cat", {parts, write.integer(1)});
 }
 
+// Messages that edges carry, scattered to the rows in which the edges end.
+Value* writeGatherScatter(StockWriter& write, Node* node, const OpSpec& spec) {
+  Value *like = node->input(0), *to = node->input(1), *from = node->input(3), *weights = node->input(4);
+  const std::int64_t rank = spec.intOr("rank", 0);
+  if (rank < 1) throw Error(ExitCode::kBadModel, "The rank of the features is not known; export the model again.");
+  Value* messages = node->input(2);
+  if (!isNone(from)) {
+    const auto indices = c10::ListType::create(c10::OptionalType::create(c10::TensorType::get()));
+    messages = spec.intOr("wrap", 0) != 0 ? write.call("aten::index", {messages, write.list({from}, indices)})
+                                          : write.call("aten::index_select", {messages, write.integer(0), from});
+  }
+  if (!isNone(weights)) messages = write.call("aten::mul", {messages, weights});
+  Value* index = to;
+  for (std::int64_t axis = 1; axis < rank; ++axis) index = write.call("aten::unsqueeze", {index, write.integer(axis)});
+  index = write.call("aten::expand_as", {index, messages});
+  const std::string reduction = spec.stringOr("reduction", "add");
+  if (reduction == "add") return write.call("aten::scatter_add", {like, write.integer(0), index, messages});
+  Value* word = write.word(reduction == "mean" ? "mean" : reduction == "max" ? "amax" : "amin");
+  return write.call("aten::scatter_reduce", {like, write.integer(0), index, messages, word, write.flag(false)});
+}
+
 OpSpec specOf(const Node* node) {
   const auto text = torch::jit::toIValue(node->inputs().back());
   if (!text || !text->isString()) {
@@ -288,6 +309,7 @@ std::vector<Value*> writeStock(StockWriter& write, Node* node) {
   const OpSpec spec = specOf(node);
   if (spec.kind == OpKind::kEmbedding || spec.kind == OpKind::kEmbeddingBag) return {writeEmbedding(write, node, spec)};
   if (spec.kind == OpKind::kInteraction) return {writeInteraction(write, node, spec)};
+  if (spec.kind == OpKind::kGatherScatter) return {writeGatherScatter(write, node, spec)};
   if (spec.kind == OpKind::kFourier) return {writeFourier(write, node, spec)};
   if (spec.kind == OpKind::kSoftmax) return {writeSoftmax(write, node, spec)};
   if (spec.kind == OpKind::kAttention) return {writeAttention(write, node, spec)};
@@ -296,9 +318,10 @@ std::vector<Value*> writeStock(StockWriter& write, Node* node) {
 }
 
 bool isFused(const Node* node) {
-  static const char* const kKinds[] = {"convolution",    "deconvolution", "linear",     "matmul",         "pointwise",
-                                       "squeeze_excite", "softmax",       "layer_norm", "add_layer_norm", "attention",
-                                       "embedding",      "embedding_bag", "fourier",    "interaction"};
+  static const char* const kKinds[] = {"convolution",    "deconvolution",  "linear",        "matmul",
+                                       "pointwise",      "squeeze_excite", "softmax",       "layer_norm",
+                                       "add_layer_norm", "attention",      "embedding",     "embedding_bag",
+                                       "fourier",        "interaction",    "gather_scatter"};
   if (node->kind().ns().toUnqualString() != std::string("ipex_studio")) return false;
   for (const char* kind : kKinds) {
     if (std::strcmp(kind, node->kind().toUnqualString()) == 0) return true;

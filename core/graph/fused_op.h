@@ -12,6 +12,7 @@
 //   ipex_studio::embedding    (Tensor ids, Tensor table, str spec) -> Tensor
 //   ipex_studio::embedding_bag(Tensor ids, Tensor offsets, Tensor table, str spec) -> Tensor
 //   ipex_studio::interaction  (Tensor[] features, str spec) -> Tensor
+//   ipex_studio::gather_scatter(Tensor like, Tensor to, Tensor x, Tensor? from, Tensor? weights, str spec) -> Tensor
 //   ipex_studio::fourier      (Tensor x, Tensor? window, str spec) -> Tensor
 //   ipex_studio::layer_norm   (Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, str spec) -> Tensor
 //   ipex_studio::add_layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor residual, str spec) -> (Tensor, Tensor)

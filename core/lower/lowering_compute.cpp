@@ -117,6 +117,15 @@ LoweredNode lowerInteraction(Node* node) {
   return single(needSpec(node), std::move(src), {node->output()});
 }
 
+// ipex_studio::gather_scatter(like, to, x, from?, weights?, spec)
+LoweredNode lowerGatherScatter(Node* node) {
+  std::vector<LoweredOperand> src;
+  for (std::size_t i = 0; i + 1 < node->inputs().size(); ++i) src.push_back(use(node->input(i)));
+  needFloat(node->input(2));
+  needRank(node->input(2));
+  return single(needSpec(node), std::move(src), {node->output()});
+}
+
 LoweredNode lowerConcat(Node* node) {
   OpSpec spec;
   spec.kind = OpKind::kConcat;
@@ -203,6 +212,7 @@ void addComputeLowerings(Table& table) {
   table["ipex_studio::fourier"] = lowerFourier;
   table["ipex_studio::softmax"] = lowerFusedSoftmax;
   table["ipex_studio::interaction"] = lowerInteraction;
+  table["ipex_studio::gather_scatter"] = lowerGatherScatter;
   table["aten::cat"] = lowerConcat;
   table["aten::embedding"] = lowerEmbedding;
   table["aten::embedding_bag"] = lowerEmbeddingBag;

@@ -11,8 +11,9 @@ namespace ipex_studio {
 ShapeRule inferConvolution, inferDeconvolution, inferLinear, inferMatmul, inferPool, inferGivenSpatial, inferReduce,
     inferPointwise, inferLayerNorm, inferGroupNorm, inferSoftmax, inferAttention, inferSqueezeExcite,
     inferPointwiseDepthwise, inferConcat, inferEmbedding, inferEmbeddingBag, inferInteraction, inferInteractionBackward,
-    inferGather, inferGatherElements, inferScatterElements, inferMaxMin, inferSort, inferCumulativeSum, inferAffineGrid,
-    inferGridSample, inferFourier, inferIntegerMath, inferPad, inferRecurrent, inferView, inferSame, inferCast;
+    inferGather, inferGatherElements, inferScatterElements, inferGatherScatter, inferMaxMin, inferSort,
+    inferCumulativeSum, inferAffineGrid, inferGridSample, inferFourier, inferIntegerMath, inferPad, inferRecurrent,
+    inferView, inferSame, inferCast;
 
 namespace {
 
@@ -108,6 +109,8 @@ constexpr Row kOpKinds[] = {
     row(OpKind::kGather, "gather", 2, inferGather, BatchRule::kGather, "embedding").notMeasured(),
     row(OpKind::kGatherElements, "gather_elements", 2, inferGatherElements, BatchRule::kMayMix, "embedding"),
     row(OpKind::kScatterElements, "scatter_elements", 3, inferScatterElements, BatchRule::kMayMix, "other"),
+    row(OpKind::kGatherScatter, "gather_scatter", 5, inferGatherScatter, BatchRule::kMayMix, "embedding")
+        .mayLack(1u << 3 | 1u << 4),
     row(OpKind::kMaxMin, "max_min", 1, inferMaxMin, BatchRule::kAxisApart, "other").formerly("extremum"),
     row(OpKind::kSort, "sort", 1, inferSort, BatchRule::kAxisApart, "other"),
     row(OpKind::kCumulativeSum, "cumulative_sum", 1, inferCumulativeSum, BatchRule::kAxisApart, "elementwise"),

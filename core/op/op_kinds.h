@@ -86,6 +86,11 @@ enum class OpKind : std::uint8_t {
   // axis 0, where of equal places the last one stays; with reduction=add += instead (f32), in the order of the index.
   // An index of one dimension holds for whole slices: updates have x's sizes except the length along the axis
   kScatterElements,
+  // Sums over the edges of a graph. like[N,…] (only its sizes are read), to (s64 or s32) [E], x[S,…] (f32), [from [E]],
+  // [weights[E,…]: x's other axes, of which the last ones may be 1]; reduction=add|mean|max|min, [wrap=1]: negative
+  // ones of `from` count from the end, [rank]: the only rank of x accepted. y[n] = the sum, mean or extreme over all e
+  // with to[e] = n of weights[e]·x[from[e]] (without from: x[e]), in the order of e; 0 where there are none
+  kGatherScatter,
   // Maxima or minima with their indices. x; mode=max|min, axis, [keepdim]. Results: the values and their s64 indices,
   // the first of equal values; NaN is more extreme than all numbers, in both modes
   kMaxMin,

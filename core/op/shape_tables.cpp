@@ -24,6 +24,15 @@ bool liesWithin(const Dims& part, const Dims& whole, int but) {
   return true;
 }
 
+// True if `weights` are one for each of so many edges and each of x's other axes, of which the last ones may be 1.
+bool weighsRows(const Dims& weights, const Dims& x, std::int64_t edges) {
+  if (weights.rank != x.rank || weights[0] != edges) return false;
+  int axis = 1;
+  while (axis < x.rank && weights[axis] == x[axis]) ++axis;
+  while (axis < x.rank && weights[axis] == 1) ++axis;
+  return axis == x.rank;
+}
+
 }  // namespace
 
 bool isIndex(DType dtype) { return dtype == DType::kS64 || dtype == DType::kS32; }
@@ -80,6 +89,26 @@ Verdict inferScatterElements(const OpSpec& spec, const std::vector<TensorDesc>& 
   if (!reduction.empty() && (reduction != "add" || src[0].dtype != DType::kF32))
     return Verdict::no("the reduction is unknown");
   return addResult(src[0].dtype, x, dst);
+}
+
+Verdict inferGatherScatter(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+  const Dims &like = src[0].dims, &to = src[1].dims, &x = src[2].dims;
+  const bool gathers = !src[3].absent(), weighs = !src[4].absent();
+  const auto fits = [&](const TensorDesc& index) {
+    return isIndex(index.dtype) && index.dims.rank == 1 && index.dims[0] == to[0];
+  };
+  if (!fits(src[1]) || (gathers && !fits(src[3]))) return Verdict::no("the ends of edges are wrong");
+  if (x.rank == 0 || like.rank != x.rank || (!gathers && x[0] != to[0]) || spec.intOr("rank", x.rank) != x.rank)
+    return Verdict::no("the rows do not fit");
+  for (int a = 1; a < x.rank; ++a) {
+    if (like[a] != x[a]) return Verdict::no("the rows do not fit");
+  }
+  if (weighs && !weighsRows(src[4].dims, x, to[0])) return Verdict::no("the weights do not fit");
+  const std::string reduction = spec.stringOr("reduction", "");
+  if (reduction != "add" && reduction != "mean" && reduction != "max" && reduction != "min")
+    return Verdict::no("the reduction is unknown");
+  if (src[2].dtype != DType::kF32 || (weighs && src[4].dtype != DType::kF32)) return Verdict::no("dtype");
+  return addResult(DType::kF32, like, dst);
 }
 
 }  // namespace ipex_studio

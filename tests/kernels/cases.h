@@ -113,7 +113,8 @@ inline void PrintTo(const Case& test, std::ostream* out) { *out << test.spec; }
   LIST(Movement, movementCases)                     \
   LIST(Vision, visionCases)                         \
   LIST(Fourier, fourierCases)                       \
-  LIST(Interaction, interactionCases)
+  LIST(Interaction, interactionCases)               \
+  LIST(GatherScatter, gatherScatterCases)
 // clang-format on
 
 #define IPEX_DECLARE(name, cases) const std::vector<Case>& cases();

@@ -199,6 +199,25 @@ TEST_F(Decompose, ProductsOfPairsOfFeatures) {
   expectSameNumbers(text, {at::randn({2, 5}), at::randn({2, 3, 5})});
 }
 
+TEST_F(Decompose, SumsOverEdges) {
+  std::string text = "graph(%z : Tensor, %to : Tensor, %x : Tensor, %from : Tensor, %w : Tensor, %m : Tensor):\n";
+  text += "  %none : NoneType = prim::Constant()\n";
+  std::string results;
+  int next = 0;
+  for (const char* reduction : {"add", "mean", "max", "min"}) {
+    for (const char* operands : {"%x, %from, %w", "%x, %from, %none", "%m, %none, %none"}) {
+      const std::string number = std::to_string(next++);
+      text += "  %s" + number + " : str = prim::Constant[value=\"gather_scatter{rank=3,reduction=" + reduction +
+              (number == "0" ? ",wrap=1" : "") + "}\"]()\n  %y" + number +
+              " : Tensor = ipex_studio::gather_scatter(%z, %to, " + operands + ", %s" + number + ")\n";
+      results += (results.empty() ? "%y" : ", %y") + number;
+    }
+  }
+  text += "  return (" + results + ")\n";
+  expectSameNumbers(text, {at::zeros({6, 2, 3}), at::randint(0, 5, {9}), at::randn({4, 2, 3}), at::randint(0, 4, {9}),
+                           at::randn({9, 2, 1}), at::randn({9, 2, 3})});
+}
+
 TEST_F(Decompose, LayerNormAsksForSizesWhereNoFactorTellsThem) {
   const std::string text =
       "graph(%x : Tensor, %r : Tensor):\n  %none : NoneType = prim::Constant()\n"

@@ -115,6 +115,18 @@ TEST(ShapeInference, OrderAndLookUps) {
   EXPECT_EQ(resultOf("interaction_backward{dense=1,triangle=lower}", {f32(Dims{2, 14}), one, three}), (Dims{2, 4, 8}));
   EXPECT_TRUE(refused("interaction_backward{dense=1,triangle=lower}", {f32(Dims{2, 13}), one, three}));
   EXPECT_TRUE(refused("interaction_backward{triangle=lower}", {f32(Dims{2, 14})}));
+  const TensorDesc like = f32(Dims{9, 4, 3}), ends = s64(Dims{7}), rows = f32(Dims{5, 4, 3}), none;
+  const char* const add = "gather_scatter{rank=3,reduction=add}";
+  EXPECT_EQ(resultOf(add, {like, ends, rows, ends, none}), (Dims{9, 4, 3}));
+  EXPECT_EQ(resultOf(add, {like, ends, rows, ends, f32(Dims{7, 4, 1})}), (Dims{9, 4, 3}));
+  EXPECT_EQ(resultOf(add, {like, ends, f32(Dims{7, 4, 3}), none, none}), (Dims{9, 4, 3}));
+  EXPECT_TRUE(refused(add, {like, ends, rows, none, none}));
+  EXPECT_TRUE(refused(add, {like, ends, rows, s64(Dims{6}), none}));
+  EXPECT_TRUE(refused(add, {like, ends, rows, ends, f32(Dims{7, 1, 3})}));
+  EXPECT_TRUE(refused(add, {like, ends, rows, ends, f32(Dims{1, 4, 1})}));
+  EXPECT_TRUE(refused(add, {f32(Dims{9, 4, 2}), ends, rows, ends, none}));
+  EXPECT_TRUE(refused("gather_scatter{rank=2,reduction=add}", {like, ends, rows, ends, none}));
+  EXPECT_TRUE(refused("gather_scatter{reduction=median}", {like, ends, rows, ends, none}));
   EXPECT_EQ(resultOf("fourier{}", {f32(Dims{2, 3, 9}), TensorDesc()}), (Dims{2, 3, 5, 2}));
   EXPECT_EQ(resultOf("fourier{frame=8,hop=3,result=magnitude}", {f32(Dims{2, 20}), f32(Dims{8})}), (Dims{2, 5, 5}));
   for (const char* text : {"fourier{frame=21}", "fourier{frame=0}", "fourier{frame=8,hop=0}", "fourier{frame=7}",

@@ -78,6 +78,16 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::embedding_bag(Tensor ids, Tensor offsets, Tensor table, str spec) -> Tensor",
           "ipex_studio::fourier(Tensor x, Tensor? window, str spec) -> Tensor",
           "ipex_studio::feature_interaction(Tensor[] features) -> Tensor",
+          "ipex_studio::csr_from_index(Tensor index, int rows) -> (Tensor, Tensor)",
+          "ipex_studio::csr_transpose(Tensor rowptr, Tensor col, Tensor? place, int columns) -> (Tensor, Tensor, "
+          "Tensor)",
+          "ipex_studio::gather_scatter(Tensor like, Tensor to, Tensor x, Tensor? from, Tensor? weights, str spec) -> "
+          "Tensor",
+          "ipex_studio::gather_rows(Tensor x, Tensor index) -> Tensor",
+          "ipex_studio::scatter_rows(Tensor src, Tensor index, int rows, str reduce) -> Tensor",
+          "ipex_studio::segment_softmax(Tensor rowptr, Tensor? place, Tensor scores) -> Tensor",
+          "ipex_studio::spmm(Tensor rowptr, Tensor col, Tensor? place, Tensor? value, Tensor x, str reduce, Tensor[] "
+          "transpose) -> Tensor",
           "ipex_studio::interaction(Tensor[] features, str spec) -> Tensor",
           "ipex_studio::interaction_backward(Tensor gradient, Tensor[] features, str spec) -> Tensor",
           "ipex_studio::merged_embedding_bag(Tensor[] weights, Tensor[] indices, Tensor[] offsets, Tensor[] "

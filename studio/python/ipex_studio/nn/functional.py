@@ -1,11 +1,12 @@
-"""Functions with gradients: interaction of features and embedding bags of many tables."""
+"""Functions with gradients: interaction of features, embedding bags of many tables, and sums over graphs."""
 from typing import List, Optional, Sequence
 
 import torch
 
 from .. import _engine  # noqa: F401 - brings the operators
+from .graph import CSRGraph
 
-__all__ = ["interaction", "merged_embedding_bag"]
+__all__ = ["gather_rows", "interaction", "merged_embedding_bag", "scatter_rows", "segment_softmax", "spmm"]
 
 
 def interaction(*features: torch.Tensor) -> torch.Tensor:
@@ -34,3 +35,40 @@ def merged_embedding_bag(indices: Sequence[torch.Tensor], weights: Sequence[torc
     return torch.ops.ipex_studio.merged_embedding_bag(list(weights), list(indices), list(offsets),
                                                       list(per_sample_weights or []), mode, include_last_offset,
                                                       padding_idx, sparse)
+
+
+def spmm(graph: CSRGraph, x: torch.Tensor, value: Optional[torch.Tensor] = None, reduce: str = "sum") -> torch.Tensor:
+    """The sum, mean, max or min of each node's neighbours: out[i] = reduce of value[e]·x[j] over the edges j → i.
+
+    x: (columns, …); value: (E,), or (E, H) for x (columns, H, D): one for each head; None: all 1. Floats; float32 and
+    float64 are computed in themselves, others in float32. Returns (rows, …); nodes without edges get 0. An extreme is
+    NaN where one of its edges is, and hands its gradient to the first of equal edges. Has a first derivative, in x and
+    value, whose bits, as the result's, are the same for any number of threads. Raises ValueError for another reduce,
+    IndexError for an edge to a node that is not there.
+    """
+    needs_gradient = torch.is_grad_enabled() and x.requires_grad
+    return torch.ops.ipex_studio.spmm(graph.rowptr, graph.col, graph.place, value, x, reduce,
+                                      graph.transpose() if needs_gradient else [])
+
+
+def segment_softmax(graph: CSRGraph, scores: torch.Tensor) -> torch.Tensor:
+    """The softmax of scores (E,) or (E, H) over the edges that end in the same node.
+
+    Float32 and float64 are computed in themselves, other floats in float32. Has a first derivative.
+    """
+    return torch.ops.ipex_studio.segment_softmax(graph.rowptr, graph.place, scores)
+
+
+def scatter_rows(src: torch.Tensor, index: torch.Tensor, rows: int, reduce: str = "sum") -> torch.Tensor:
+    """out[i] = the sum, mean, max or min of src[e] over all e with index[e] = i.
+
+    src: (E, …), floats as in spmm; index: (E,), int64 or int32, in any order. Returns (rows, …); rows that nothing is
+    sent to are 0. Has a first derivative; the bits are the same for any number of threads. Raises IndexError that names
+    position and value of an index that is in no row. For many calls with one index, spmm over a CSRGraph sorts it once.
+    """
+    return torch.ops.ipex_studio.scatter_rows(src, index, rows, reduce)
+
+
+def gather_rows(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """x[index], rows of x (rows, …), with a gradient that does not depend on the number of threads."""
+    return torch.ops.ipex_studio.gather_rows(x, index)
