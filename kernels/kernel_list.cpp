@@ -26,6 +26,7 @@
   KERNEL_ON(kConvolution, ConvolutionOnednnWinograd)                                                             \
   KERNEL(kConvolution, ConvolutionInt8) /* chains and weights that the library leaves */                         \
   KERNEL(kConvolution, ConvolutionSimd)                                                                          \
+  KERNEL(kConvolution, ConvolutionWinograd)                                                                      \
   KERNEL(kConvolution, ConvolutionDepthwiseSimd)                                                                 \
   KERNEL_ON(kConvolution, UpconvertedFloats, "convolution_onednn") /* dtypes that no kernel above multiplies */  \
   KERNEL_ON(kConvolution, UpconvertedFloats, "convolution_simd")                                                 \

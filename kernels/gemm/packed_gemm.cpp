@@ -14,42 +14,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-constexpr bool kHalfVectors = hn::MaxLanes(F32()) == 16;
-constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
-constexpr int kUnit = hn::MaxLanes(F32()) / (kHalfVectors ? 2 : 1);  // columns
-
-using TileRun = void (*)(const GemmTile& tile);
-
-// Panels by width in units: rows that the registers take, and the code for each number of rows.
-struct TileKind {
-  int max_rows = 0;
-  TileRun run[kGemmMaxRows + 1] = {};
-};
-
-template <int kFull, int kHalf, int kRows>
-constexpr void fillRows(TileKind* kind) {
-  kind->run[kRows] = &multiplyTile<kRows, kFull, kHalf>;
-  if constexpr (kRows > 1) fillRows<kFull, kHalf, kRows - 1>(kind);
-}
-
-template <int kRows, int kFull, int kHalf>
-constexpr TileKind tileKind() {
-  TileKind kind;
-  kind.max_rows = kRows;
-  fillRows<kFull, kHalf, kRows>(&kind);
-  return kind;
-}
-
-const TileKind& kindOf(std::int32_t width) {
-#if HWY_TARGET <= HWY_AVX3
-  static constexpr TileKind kKinds[] = {tileKind<14, 0, 1>(), tileKind<14, 1, 0>(), tileKind<14, 1, 1>(),
-                                        tileKind<14, 2, 0>(), tileKind<9, 2, 1>(),  tileKind<9, 3, 0>()};
-#else
-  static constexpr TileKind kKinds[] = {tileKind<8, 1, 0>(), tileKind<6, 2, 0>(), tileKind<4, 3, 0>()};
-#endif
-  return kKinds[width / kUnit - 1];
-}
-
 // --- tiles ---------------------------------------------------------------------------------------------------------
 
 // Lays out operand `o` for a tile: rows that are `width` apart.

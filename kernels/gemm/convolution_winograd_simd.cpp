@@ -1,0 +1,434 @@
+// Convolution 3 × 3 with stride 1 of channels-last images by Winograd's minimal filtering F(2 × 2, 3 × 3): 4 instead of
+// 9 products per result, which round no more than a sum of products in FP32 does. Larger tiles need fewer products, but
+// round ten times as much. Where a result is not finite, its tile is computed once more as a sum of products: one value
+// that is not would otherwise reach results whose window it is not in.
+// Source: Lavin, Gray: Fast Algorithms for Convolutional Neural Networks (2015).
+//
+// Declines: dtype, rank, empty, geometry (another window, a stride, dilation, groups), few-channels, few-pixels,
+// weights-not-constant, weights-not-finite, bias-not-constant, blocked-weights, post-ops (operands that broadcast along
+// some of the spatial axes only).
+#define HWY_TARGET_INCLUDE "kernels/gemm/convolution_winograd_simd.cpp"
+#include "kernels/common/simd-inl.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "kernels/common/partial_vector-inl.h"
+#include "kernels/gemm/gemm_tile-inl.h"
+#include "kernels/gemm/winograd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio::HWY_NAMESPACE {
+
+constexpr int kWinogradPanelVectors = 2;
+constexpr int kTile = static_cast<int>(kWinogradTile), kWindow = static_cast<int>(kWinogradWindow);
+
+// What one line of an image becomes.
+HWY_INLINE void filterLine(const VF* x, VF* to) {
+  to[0] = hn::Sub(x[0], x[2]);
+  to[1] = hn::Add(x[1], x[2]);
+  to[2] = hn::Sub(x[2], x[1]);
+  to[3] = hn::Sub(x[1], x[3]);
+}
+
+// What one line of products becomes.
+HWY_INLINE void resultLine(const VF* products, VF* to) {
+  to[0] = hn::Add(hn::Add(products[0], products[1]), products[2]);
+  to[1] = hn::Sub(hn::Sub(products[1], products[2]), products[3]);
+}
+
+// The first pixel of the results of a tile.
+struct WinogradPlace {
+  std::int64_t image = 0, y = 0, x = 0;
+};
+
+inline WinogradPlace placeOfTile(const WinogradJob& job, std::int64_t tile) {
+  const std::int64_t of_image = job.tile_lines * job.line_tiles, in_image = tile % of_image;
+  return {tile / of_image, in_image / job.line_tiles * kWinogradTile, in_image % job.line_tiles * kWinogradTile};
+}
+
+// Where the values of a tile's window are; `zeros` outside of the image.
+using WinogradWindow = const float* [kWindow][kWindow];
+
+inline void findWindow(const WinogradJob& job, const float* x, std::int64_t tile, const float* zeros,
+                       WinogradWindow window) {
+  const WinogradPlace place = placeOfTile(job, tile);
+  for (int i = 0; i < kWindow; ++i) {
+    for (int j = 0; j < kWindow; ++j) {
+      const std::int64_t row = place.y - job.pad_top + i, column = place.x - job.pad_left + j;
+      const bool inside = row >= 0 && row < job.height && column >= 0 && column < job.width;
+      window[i][j] =
+          inside ? x + place.image * job.image_stride + row * job.line_stride + column * job.pixel_stride : zeros;
+    }
+  }
+}
+
+// Values of `count` tiles from `first` on: at point p and tile t a row of channels at (p · block_tiles + t) ·
+// channel_room. `zeros`: a row of channels outside of the image.
+inline void transformImage(const WinogradJob& job, const float* x, std::int64_t first, std::int64_t count,
+                           const float* zeros, float* values) {
+  const F32 d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t point_stride = job.block_tiles * job.channel_room;
+  for (std::int64_t t = 0; t < count; ++t) {
+    WinogradWindow from;
+    findWindow(job, x, first + t, zeros, from);
+    float* const to = values + t * job.channel_room;
+    for (std::int64_t c = 0; c < job.channels; c += lanes) {
+      const std::int64_t left = job.channels - c;
+      const bool whole = left >= lanes;
+      VF lines[kWindow][kWindow];
+      for (int i = 0; i < kWindow; ++i) {
+        VF line[kWindow];
+        for (int j = 0; j < kWindow; ++j)
+          line[j] = whole ? hn::LoadU(d, from[i][j] + c) : loadFirst(from[i][j] + c, left);
+        filterLine(line, lines[i]);
+      }
+      for (int j = 0; j < kWindow; ++j) {
+        VF column[kWindow], done[kWindow];
+        for (int i = 0; i < kWindow; ++i) column[i] = lines[i][j];
+        filterLine(column, done);
+        for (int i = 0; i < kWindow; ++i) hn::StoreU(done[i], d, to + (i * kWindow + j) * point_stride + c);
+      }
+    }
+  }
+}
+
+// Products of all points of one panel: [point][tile][panel_width].
+inline void multiplyPoints(const WinogradJob& job, const float* values, const float* weights, const float* zeros,
+                           std::int64_t count, float* products) {
+  const TileKind& kind = kindOf(job.panel_width);
+  const std::int64_t offset = 0, shares = (count + kind.max_rows - 1) / kind.max_rows;
+  GemmTile tile;
+  tile.row_stride = job.channel_room;
+  tile.offsets = &offset;
+  tile.length = job.channels;
+  tile.bias = zeros;
+  tile.c_stride = tile.lines_stride = job.panel_width;
+  tile.low = -std::numeric_limits<float>::infinity();
+  tile.high = std::numeric_limits<float>::infinity();
+  for (std::int64_t p = 0; p < kWinogradPoints; ++p) {
+    tile.b = weights + p * job.channels * job.panel_width;
+    for (std::int64_t share = 0; share < shares; ++share) {
+      const std::int64_t begin = count * share / shares, rows = count * (share + 1) / shares - begin;
+      tile.a = values + (p * job.block_tiles + begin) * job.channel_room;
+      tile.c = products + (p * job.block_tiles + begin) * job.panel_width;
+      tile.lines = tile.c;
+      kind.run[rows](tile);
+    }
+  }
+}
+
+// Results of one tile with their bias: [pixel of the tile][panel_width]. False if one is not finite.
+inline bool transformResult(const WinogradJob& job, const float* products, const float* bias, float* results) {
+  const F32 d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t point_stride = job.block_tiles * job.panel_width;
+  VF distance = hn::Zero(d);  // v - v is zero where v is finite, else NaN
+  for (std::int64_t c = 0; c < job.panel_width; c += lanes) {
+    VF lines[kWindow][kTile];
+    for (int i = 0; i < kWindow; ++i) {
+      VF line[kWindow];
+      for (int j = 0; j < kWindow; ++j) line[j] = hn::LoadU(d, products + (i * kWindow + j) * point_stride + c);
+      resultLine(line, lines[i]);
+    }
+    const VF first = hn::LoadU(d, bias + c);
+    for (int j = 0; j < kTile; ++j) {
+      VF column[kWindow], done[kTile];
+      for (int i = 0; i < kWindow; ++i) column[i] = lines[i][j];
+      resultLine(column, done);
+      for (int i = 0; i < kTile; ++i) {
+        const VF result = hn::Add(done[i], first);
+        distance = hn::Add(distance, hn::Sub(result, result));
+        hn::StoreU(result, d, results + (i * kTile + j) * job.panel_width + c);
+      }
+    }
+  }
+  return hn::AllTrue(d, hn::Eq(distance, hn::Zero(d)));
+}
+
+// A weight from the values that are multiplied: the outer ones are themselves, the middle one is a difference.
+HWY_INLINE VF tapOfLine(const VF* points, int tap) {
+  return tap == 0 ? points[0] : tap == 1 ? hn::Sub(points[1], points[2]) : points[3];
+}
+
+// The same results as sums of products of the window's own values.
+inline void sumProducts(const WinogradJob& job, const WinogradWindow from, const float* weights, const float* bias,
+                        float* results) {
+  const F32 d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t column = 0; column < job.panel_width; column += lanes) {
+    VF sums[kTile][kTile];
+    for (auto& line : sums) std::fill_n(line, kTile, hn::LoadU(d, bias + column));
+    for (std::int64_t c = 0; c < job.channels; ++c) {
+      VF lines[kWindow][3];
+      for (int i = 0; i < kWindow; ++i) {
+        VF points[kWindow];
+        for (int j = 0; j < kWindow; ++j)
+          points[j] = hn::LoadU(d, weights + ((i * kWindow + j) * job.channels + c) * job.panel_width + column);
+        for (int v = 0; v < 3; ++v) lines[i][v] = tapOfLine(points, v);
+      }
+      for (int v = 0; v < 3; ++v) {
+        const VF points[kWindow] = {lines[0][v], lines[1][v], lines[2][v], lines[3][v]};
+        for (int u = 0; u < 3; ++u) {
+          const VF tap = tapOfLine(points, u);
+          for (int i = 0; i < kTile; ++i) {
+            for (int j = 0; j < kTile; ++j) sums[i][j] = hn::MulAdd(hn::Set(d, from[i + u][j + v][c]), tap, sums[i][j]);
+          }
+        }
+      }
+    }
+    for (int i = 0; i < kTile; ++i) {
+      for (int j = 0; j < kTile; ++j) hn::StoreU(sums[i][j], d, results + (i * kTile + j) * job.panel_width + column);
+    }
+  }
+}
+
+// Calls visit(row, image, pixel) for each pixel of the tiles that the image has; row: its place among the results.
+template <class Visit>
+void visitPixels(const WinogradJob& job, std::int64_t first, std::int64_t count, const Visit& visit) {
+  for (std::int64_t t = 0; t < count; ++t) {
+    const WinogradPlace place = placeOfTile(job, first + t);
+    const std::int64_t lines = std::min(kWinogradTile, job.out_height - place.y);
+    const std::int64_t columns = std::min(kWinogradTile, job.out_width - place.x);
+    for (std::int64_t i = 0; i < lines; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        visit((t * kWinogradTile + i) * kWinogradTile + j, place.image, (place.y + i) * job.out_width + place.x + j);
+      }
+    }
+  }
+}
+
+// A panel of the blocks' results on its way through the post-operations to the destination.
+struct WinogradPanel {
+  std::int64_t first = 0, count = 0;     // tiles
+  std::int64_t column = 0, columns = 0;  // of the result
+  float* results = nullptr;
+  float* operand = nullptr;
+};
+
+inline void layOutWinogradOperand(const WinogradJob& job, const GemmCall& call, const GemmOperand& o,
+                                  const WinogradPanel& panel) {
+  const float* const data = static_cast<const float*>(call.src[o.src]);
+  const bool ragged =
+      panel.columns < job.panel_width || job.out_height % kWinogradTile || job.out_width % kWinogradTile;
+  if (ragged) std::fill_n(panel.operand, job.resultFloats(), 1.0f);
+  visitPixels(job, panel.first, panel.count, [&](std::int64_t row, std::int64_t image, std::int64_t pixel) {
+    const float* const from = data + image * o.image_stride + pixel * o.pixel_stride + panel.column * o.column_stride;
+    float* const to = panel.operand + row * job.panel_width;
+    for (std::int64_t j = 0; j < panel.columns; ++j) to[j] = from[j * o.column_stride];
+  });
+}
+
+inline void finishWinogradPanel(const WinogradJob& job, const GemmCall& call, const WinogradPanel& panel) {
+  PointwiseRows rows;
+  rows.in = rows.out = panel.results;
+  rows.other = panel.operand;
+  rows.count = static_cast<std::size_t>(panel.count * kWinogradTile * kWinogradTile * job.panel_width);
+  for (const PostOp& op : job.post_ops) {
+    if (isBinary(op.kind)) layOutWinogradOperand(job, call, job.operands[op.operand], panel);
+    job.pointwise(op, rows);
+  }
+  visitPixels(job, panel.first, panel.count, [&](std::int64_t row, std::int64_t image, std::int64_t pixel) {
+    std::memcpy(call.dst + (image * job.out_height * job.out_width + pixel) * job.columns + panel.column,
+                panel.results + row * job.panel_width, static_cast<std::size_t>(panel.columns) * sizeof(float));
+  });
+}
+
+// The results of all tiles of a panel, number `p`, before post-operations.
+inline void finishTiles(const WinogradJob& job, const GemmCall& call, const WinogradPanel& panel, const float* products,
+                        const float* zeros, std::int64_t p) {
+  const float* const bias = call.bias + panel.column;
+  for (std::int64_t t = 0; t < panel.count; ++t) {
+    float* const results = panel.results + t * kTile * kTile * job.panel_width;
+    if (transformResult(job, products + t * job.panel_width, bias, results)) continue;
+    WinogradWindow window;
+    findWindow(job, call.x, panel.first + t, zeros, window);
+    sumProducts(job, window, call.weights + p * job.panelFloats(), bias, results);
+  }
+}
+
+void runWinograd(const WinogradJob& job, const GemmCall& call, std::int64_t block, float* scratch) {
+  WinogradPanel panel;
+  panel.first = block * job.block_tiles;
+  panel.count = std::min(job.block_tiles, job.tiles() - panel.first);
+  float* const values = scratch;
+  float* const products = values + job.valueFloats();
+  panel.results = products + job.productFloats();
+  panel.operand = panel.results + job.resultFloats();
+  float* const zeros = panel.operand + job.resultFloats();
+  std::fill_n(zeros, job.channel_room, 0.0f);
+  transformImage(job, call.x, panel.first, panel.count, zeros, values);
+  for (std::int64_t p = 0; p < job.panels(); ++p) {
+    panel.column = p * job.panel_width;
+    panel.columns = std::min<std::int64_t>(job.panel_width, job.columns - panel.column);
+    multiplyPoints(job, values, call.weights + p * job.panelFloats(), zeros, panel.count, products);
+    finishTiles(job, call, panel, products, zeros, p);
+    finishWinogradPanel(job, call, panel);
+  }
+}
+
+// Columns of a panel, and rows of its products that the registers take.
+std::pair<std::int32_t, std::int32_t> winogradPanel() {
+  const auto width = static_cast<std::int32_t>(kWinogradPanelVectors * hn::MaxLanes(F32()));
+  return {width, kindOf(width).max_rows};
+}
+
+}  // namespace ipex_studio::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include <fmt/format.h>
+
+#include "kernels/common/convolution_geometry.h"
+#include "kernels/common/parallel.h"
+
+namespace ipex_studio {
+namespace {
+
+HWY_EXPORT(runWinograd);
+HWY_EXPORT(winogradPanel);
+
+// The values of a block of tiles stay in the second-level cache while all panels read them.
+constexpr std::int64_t kValuesInL2 = 512 << 10;
+constexpr std::int64_t kMinChannels = 16, kMinTiles = 16;
+
+bool allFinite(const float* values, std::int64_t count) {
+  return std::all_of(values, values + count, [](float value) { return std::isfinite(value); });
+}
+
+std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+class WinogradOp final : public PreparedOp {
+ public:
+  WinogradJob job;
+  WinogradRun run = nullptr;
+  WeightCache::Packed weights, bias;
+  std::int32_t threads = 1;
+
+  void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
+    GemmCall call;
+    call.x = static_cast<const float*>(from[kSrc]);
+    call.weights = static_cast<const float*>(weights->data());
+    call.bias = static_cast<const float*>(bias->data());
+    call.src = from;
+    call.dst = static_cast<float*>(to[0]);
+    parallelFor(job.blocks(), 1, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
+      float* const own = static_cast<float*>(scratch) + thread * job.scratchFloats();
+      for (std::int64_t block = begin; block < end; ++block) run(job, call, block, own);
+    });
+  }
+};
+
+class ConvolutionWinograd final : public Kernel {
+ public:
+  const char* name() const override { return "convolution_winograd"; }
+  bool onlyWhenMeasured() const override { return true; }
+
+  Verdict supports(const PrepareArgs& args) const override {
+    const Verdict verdict = takesPackedWeights(args);
+    if (!verdict.ok) return verdict;
+    const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
+    if (x.dims.rank != 4) return Verdict::no("rank");
+    const ConvolutionGeometry geometry = convolutionGeometry(args.spec, 2);
+    const bool plain = w.dims[2] == 3 && w.dims[3] == 3 && args.spec.intOr("groups", 1) == 1;
+    const auto all = [](const Ints& list, std::int64_t value) {
+      return std::all_of(list.begin(), list.end(), [&](std::int64_t item) { return item == value; });
+    };
+    if (!plain || !all(geometry.stride, 1) || !all(geometry.dilation, 0)) return Verdict::no("geometry");
+    if (std::min(x.dims[1], w.dims[0]) < kMinChannels) return Verdict::no("few-channels");
+    if (args.dst[0].dims[0] * args.dst[0].dims[2] * args.dst[0].dims[3] < kMinTiles * kWinogradTile * kWinogradTile)
+      return Verdict::no("few-pixels");
+    return Verdict::yes();
+  }
+
+  std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
+    const TensorDesc dst = channelsLastDesc(DType::kF32, args.dst[0].dims);
+    std::vector<TensorDesc> layouts = args.src;
+    layouts[kSrc] = channelsLastDesc(DType::kF32, args.src[kSrc].dims);
+    auto op = std::make_unique<WinogradOp>();
+    WinogradJob& job = op->job;
+    if (!describeOperands(args, dst, &layouts, &job.operands)) {
+      *reason = "post-ops";
+      return nullptr;
+    }
+    job.post_ops = args.spec.post_ops;
+    job.pointwise = pointwiseApply(args.target.isa);
+    describe(args, layouts[kSrc], &job);
+    packConstants(args, op.get());
+    if (!allFinite(static_cast<const float*>(op->weights->data()), job.panels() * job.panelFloats())) {
+      *reason = "weights-not-finite";
+      return nullptr;
+    }
+    op->threads = static_cast<std::int32_t>(std::min<std::int64_t>(args.target.threads, job.blocks()));
+    op->run = IPEX_SELECT_TARGET(runWinograd, args.target.isa);
+    op->scratch_bytes = static_cast<std::size_t>(op->threads * job.scratchFloats()) * sizeof(float);
+    op->flops = 2 * 9 * dst.dims.count() * job.channels;
+    op->src = std::move(layouts);
+    op->dst = {dst};
+    return op;
+  }
+
+ private:
+  static void describe(const PrepareArgs& args, const TensorDesc& x, WinogradJob* job) {
+    const GemmRows rows = windowRows(args);
+    job->images = rows.images;
+    job->channels = x.dims[1];
+    job->columns = args.dst[0].dims[1];
+    job->height = rows.in[1];
+    job->width = rows.in[2];
+    job->out_height = rows.out[1];
+    job->out_width = rows.out[2];
+    job->pad_top = rows.padding[1];
+    job->pad_left = rows.padding[2];
+    job->image_stride = x.strides[0];
+    job->line_stride = x.strides[2];
+    job->pixel_stride = x.strides[3];
+    job->tile_lines = ceilDiv(job->out_height, kWinogradTile);
+    job->line_tiles = ceilDiv(job->out_width, kWinogradTile);
+    const auto [width, max_rows] = IPEX_SELECT_TARGET(winogradPanel, args.target.isa)();
+    job->panel_width = width;
+    const std::int64_t lanes = width / 2;
+    job->channel_room = std::max<std::int64_t>(ceilDiv(job->channels, lanes) * lanes, width);
+    const std::int64_t fitting = std::max<std::int64_t>(
+        max_rows, kValuesInL2 / static_cast<std::int64_t>(sizeof(float)) / (kWinogradPoints * job->channel_room));
+    const std::int64_t rounds = ceilDiv(ceilDiv(job->tiles(), args.target.threads), fitting);
+    job->block_tiles = ceilDiv(ceilDiv(job->tiles(), rounds * args.target.threads), max_rows) * max_rows;
+  }
+
+  static void packConstants(const PrepareArgs& args, WinogradOp* op) {
+    const WinogradJob& job = op->job;
+    const auto* const w = static_cast<const float*>(args.constant[kWeights]);
+    const std::string form = fmt::format("winograd width {} dims {} strides {}", job.panel_width,
+                                         args.src[kWeights].dims.str(), args.src[kWeights].strides.str());
+    const auto floats = static_cast<std::size_t>(job.panels() * job.panelFloats());
+    op->weights = args.weights->getOrPack(w, form, floats * sizeof(float), [&](void* packed) {
+      packWinogradWeights(job, args.src[kWeights], w, static_cast<float*>(packed));
+    });
+    const bool has_bias = !args.src[kBias].absent();
+    const auto* const b = has_bias ? static_cast<const float*>(args.constant[kBias]) : nullptr;
+    const auto room = static_cast<std::size_t>(job.panels() * job.panel_width);
+    // Without a bias the cache keeps zeros under the key of the weights.
+    op->bias =
+        args.weights->getOrPack(b != nullptr ? b : w, "bias of " + form, room * sizeof(float), [&](void* packed) {
+          auto* const to = static_cast<float*>(packed);
+          std::fill_n(to, room, 0.0f);
+          if (b != nullptr) std::copy_n(b, job.columns, to);
+        });
+    op->packed.assign(args.src.size(), false);
+    op->packed[kWeights] = true;
+    op->packed[kBias] = has_bias;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> makeConvolutionWinograd() { return std::make_unique<ConvolutionWinograd>(); }
+
+}  // namespace ipex_studio
+
+#endif  // HWY_ONCE

@@ -1,0 +1,46 @@
+// A convolution by Winograd's minimal filtering: how it is cut, and its weights.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/op/kernel.h"
+#include "kernels/gemm/packed_gemm.h"
+
+namespace ipex_studio {
+
+constexpr std::int64_t kWinogradTile = 2;                    // results of a tile in each direction
+constexpr std::int64_t kWinogradWindow = kWinogradTile + 2;  // values of the image that they depend on
+constexpr std::int64_t kWinogradPoints = kWinogradWindow * kWinogradWindow;
+
+// The image is cut into tiles, whose windows become kWinogradPoints values of each channel. The values of a block of
+// tiles with all channels are multiplied point by point with those of the weights, panel by panel of columns.
+struct WinogradJob {
+  std::int64_t images = 0, channels = 0, columns = 0;
+  std::int64_t height = 0, width = 0, out_height = 0, out_width = 0, pad_top = 0, pad_left = 0;
+  std::int64_t image_stride = 0, line_stride = 0, pixel_stride = 0;  // of the source
+  std::int64_t tile_lines = 0, line_tiles = 0;                       // of an image
+  std::int64_t block_tiles = 0;
+  std::int64_t channel_room = 0;  // channels of a row of values, in whole vectors
+  std::int32_t panel_width = 0;
+  std::vector<PostOp> post_ops;
+  std::vector<GemmOperand> operands;  // by post operand
+  PointwiseApply pointwise = nullptr;
+
+  std::int64_t tiles() const { return images * tile_lines * line_tiles; }
+  std::int64_t blocks() const { return (tiles() + block_tiles - 1) / block_tiles; }
+  std::int64_t panels() const { return (columns + panel_width - 1) / panel_width; }
+  std::int64_t panelFloats() const { return kWinogradPoints * channels * panel_width; }
+  // Floats of working memory per thread: values of the image, products and results of a panel, an operand.
+  std::int64_t valueFloats() const { return kWinogradPoints * block_tiles * channel_room; }
+  std::int64_t productFloats() const { return kWinogradPoints * block_tiles * panel_width; }
+  std::int64_t resultFloats() const { return kWinogradTile * kWinogradTile * block_tiles * panel_width; }
+  std::int64_t scratchFloats() const { return valueFloats() + productFloats() + 2 * resultFloats() + channel_room; }
+};
+
+using WinogradRun = void (*)(const WinogradJob& job, const GemmCall& call, std::int64_t block, float* scratch);
+
+// w: plain [O, C, 3, 3] with any strides. Computed in double precision.
+void packWinogradWeights(const WinogradJob& job, const TensorDesc& w, const float* data, float* packed);
+
+}  // namespace ipex_studio
