@@ -261,7 +261,7 @@ std::vector<InnerBlock> innerBlocks(Graph& graph) {
   }
   std::vector<InnerBlock> computing;
   for (auto block = found.rbegin(); block != found.rend(); ++block) {
-    InnerBlock inner{*block};
+    InnerBlock inner{*block, {}, false};
     for (Node* node : (*block)->nodes()) {
       if (std::holds_alternative<LoweredNode>(lowerNode(node))) inner.lowerable.push_back(node);
     }
