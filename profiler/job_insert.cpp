@@ -8,6 +8,7 @@
 #include <charconv>
 #include <limits>
 
+#include "core/base/fnv.h"
 #include "core/record/records_json.h"
 #include "profiler/precision_rows.h"
 #include "profiler/sqlite.h"
@@ -38,8 +39,8 @@ std::string jsonArray(const std::vector<Integer>& numbers, std::size_t most = st
 }
 
 std::int64_t digest(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  std::uint64_t hash = kFnvBasis;
+  for (const char c : text) hash = fnvWith(hash, static_cast<unsigned char>(c));
   return static_cast<std::int64_t>(hash);
 }
 

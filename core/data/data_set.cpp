@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/fnv.h"
 
 namespace ipex_studio {
 namespace {
@@ -123,8 +124,8 @@ void DataSet::requireLabels() const {
 }
 
 std::string DataSet::fingerprint() const {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const std::int64_t index : order_) hash = (hash ^ static_cast<std::uint64_t>(index)) * 0x100000001b3u;
+  std::uint64_t hash = kFnvBasis;
+  for (const std::int64_t index : order_) hash = fnvWith(hash, static_cast<std::uint64_t>(index));
   return fmt::format("{} {} {} {:016x}", path_, source_->size(), options_.batch, hash);
 }
 

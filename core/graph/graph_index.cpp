@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "core/base/fnv.h"
 #include "core/graph/differentiated.h"
 #include "core/graph/strides.h"
 
@@ -50,8 +51,8 @@ class GraphHash {
 
   void bytes(const void* data, std::size_t size) {
     const auto* byte = static_cast<const unsigned char*>(data);
-    std::uint64_t hash = 0xcbf29ce484222325ULL;
-    for (std::size_t i = 0; i < size; ++i) hash = (hash ^ byte[i]) * 0x100000001b3ULL;
+    std::uint64_t hash = kFnvBasis;
+    for (std::size_t i = 0; i < size; ++i) hash = fnvWith(hash, byte[i]);
     mix(hash);
     mix(size);
   }

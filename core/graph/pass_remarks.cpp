@@ -1,16 +1,16 @@
 // PassRemarks: adding remarks and reading them back.
 #include "core/graph/pass_remarks.h"
 
+#include "core/base/fnv.h"
+
 namespace ipex_studio {
 
 void PassRemarks::add(RemarkKind kind, const char* reason, const std::string& text, at::ArrayRef<OriginId> origins) {
   const auto [known, unseen] = text_indices_.emplace(text, static_cast<std::uint32_t>(texts_.size()));
   if (unseen) texts_.push_back(&known->first);
   if (kind == RemarkKind::kMissed) {
-    std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-    const auto mix = [&](std::uint64_t number) { hash = (hash ^ number) * 0x100000001b3; };
-    mix(known->second);
-    for (const OriginId origin : origins) mix(static_cast<std::uint64_t>(origin));
+    std::uint64_t hash = fnvWith(kFnvBasis, known->second);
+    for (const OriginId origin : origins) hash = fnvWith(hash, static_cast<std::uint64_t>(origin));
     if (!origins.empty() && !missed_.insert(hash).second) return;
   }
   entries_.push_back({reason, known->second, static_cast<std::uint32_t>(origins.size()), kind});

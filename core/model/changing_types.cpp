@@ -35,7 +35,7 @@ void forgetType(Value* value, ChangingTypes::Change change) {
   if (!value->type()->isSubtypeOf(*c10::TensorType::get())) return;
   const auto type = value->type()->cast<c10::TensorType>();
   const bool keeps_dtype = type && type->scalarType() && !change.dtype;
-  value->setType(keeps_dtype ? c10::TensorType::get()->withScalarType(*type->scalarType())->withDevice(*type->device())
+  value->setType(keeps_dtype ? c10::TensorType::get()->withScalarType(*type->scalarType())->withDevice(type->device())
                              : c10::TensorType::get());
 }
 
@@ -72,7 +72,7 @@ void ChangingTypes::forget(Graph& graph) {
   if (!changes_.empty()) forget(graph.block());
 }
 
-// What changes in an output: what changes in operands, or in the values that a block hands on.
+// An output changes with its operands, or with the values that a block hands on.
 ChangingTypes::Change ChangingTypes::resultOf(const Node* node, std::size_t output) const {
   Change change = changeOf(node->output(output));
   const auto join = [&](Change other) { change = {change.rank || other.rank, change.dtype || other.dtype}; };

@@ -1,4 +1,5 @@
-// What one value of a model holds, in the forms that the model has. Crosses the pipe as other records do.
+// ValueRecord: the elements of one value of a model, in each form that the model has. Crosses the pipe as other records
+// do.
 #pragma once
 
 #include <cstdint>

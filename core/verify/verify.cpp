@@ -248,7 +248,7 @@ ResultSpread spreadOf(const at::Tensor& own, const std::vector<at::Tensor>& othe
   return spread;
 }
 
-// As a part of the largest value: far over what rounding alone moves.
+// A part of the largest value that is far over what rounding alone moves.
 constexpr double kJump = 1e-3;
 
 // True if rounding alone does not explain the spread: the model selects between values that are equal in FP32.

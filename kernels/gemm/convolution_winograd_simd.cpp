@@ -1,7 +1,7 @@
 // Convolution 3 × 3 with stride 1 of channels-last images by Winograd's minimal filtering F(2 × 2, 3 × 3): 4 instead of
-// 9 products per result, which round no more than a sum of products in FP32 does. Larger tiles need fewer products, but
-// round ten times as much. Where a result is not finite, its tile is computed once more as a sum of products: one value
-// that is not would otherwise reach results whose window it is not in.
+// 9 products per result, which round no more than a sum of products in FP32 does. Tiles of 4 × 4 results need fewer,
+// but round five times as much at the usual points. Where a result is not finite, its tile is computed once more as a
+// sum of products: one value that is not would otherwise reach results whose window it is not in.
 // Source: Lavin, Gray: Fast Algorithms for Convolutional Neural Networks (2015).
 //
 // Declines: dtype, rank, empty, geometry (another window, a stride, dilation, groups), few-channels, few-pixels,
@@ -26,7 +26,7 @@ namespace ipex_studio::HWY_NAMESPACE {
 constexpr int kWinogradPanelVectors = 2;
 constexpr int kTile = static_cast<int>(kWinogradTile), kWindow = static_cast<int>(kWinogradWindow);
 
-// What one line of an image becomes.
+// Transforms one line of an image.
 HWY_INLINE void filterLine(const VF* x, VF* to) {
   to[0] = hn::Sub(x[0], x[2]);
   to[1] = hn::Add(x[1], x[2]);
@@ -34,7 +34,7 @@ HWY_INLINE void filterLine(const VF* x, VF* to) {
   to[3] = hn::Sub(x[1], x[3]);
 }
 
-// What one line of products becomes.
+// Transforms one line of products to results.
 HWY_INLINE void resultLine(const VF* products, VF* to) {
   to[0] = hn::Add(hn::Add(products[0], products[1]), products[2]);
   to[1] = hn::Sub(hn::Sub(products[1], products[2]), products[3]);
@@ -50,7 +50,7 @@ inline WinogradPlace placeOfTile(const WinogradJob& job, std::int64_t tile) {
   return {tile / of_image, in_image / job.line_tiles * kWinogradTile, in_image % job.line_tiles * kWinogradTile};
 }
 
-// Where the values of a tile's window are; `zeros` outside of the image.
+// The places of the values of a tile's window; `zeros` outside of the image.
 using WinogradWindow = const float* [kWindow][kWindow];
 
 inline void findWindow(const WinogradJob& job, const float* x, std::int64_t tile, const float* zeros,
@@ -301,8 +301,6 @@ bool allFinite(const float* values, std::int64_t count) {
   return std::all_of(values, values + count, [](float value) { return std::isfinite(value); });
 }
 
-std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 class WinogradOp final : public PreparedOp {
  public:
   WinogradJob job;
@@ -409,19 +407,14 @@ class ConvolutionWinograd final : public Kernel {
     op->weights = args.weights->getOrPack(w, form, floats * sizeof(float), [&](void* packed) {
       packWinogradWeights(job, args.src[kWeights], w, static_cast<float*>(packed));
     });
-    const bool has_bias = !args.src[kBias].absent();
-    const auto* const b = has_bias ? static_cast<const float*>(args.constant[kBias]) : nullptr;
     const auto room = static_cast<std::size_t>(job.panels() * job.panel_width);
-    // Without a bias the cache keeps zeros under the key of the weights.
-    op->bias =
-        args.weights->getOrPack(b != nullptr ? b : w, "bias of " + form, room * sizeof(float), [&](void* packed) {
-          auto* const to = static_cast<float*>(packed);
-          std::fill_n(to, room, 0.0f);
-          if (b != nullptr) std::copy_n(b, job.columns, to);
-        });
+    op->bias = packedBias(args, form, room * sizeof(float), [&](const float* data, float* packed) {
+      std::fill_n(packed, room, 0.0f);
+      if (data != nullptr) std::copy_n(data, job.columns, packed);
+    });
     op->packed.assign(args.src.size(), false);
     op->packed[kWeights] = true;
-    op->packed[kBias] = has_bias;
+    op->packed[kBias] = !args.src[kBias].absent();
   }
 };
 

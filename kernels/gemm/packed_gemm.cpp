@@ -176,6 +176,14 @@ class PackedGemmOp final : public PreparedOp {
 
 GemmTraits gemmTraits(const std::string& isa) { return IPEX_SELECT_TARGET(traits, isa)(); }
 
+WeightCache::Packed packedBias(const PrepareArgs& args, const std::string& form, std::size_t bytes,
+                               const std::function<void(const float* data, float* packed)>& pack) {
+  const auto* const data = args.src[kBias].absent() ? nullptr : static_cast<const float*>(args.constant[kBias]);
+  const void* const key = data != nullptr ? data : args.constant[kWeights];
+  return args.weights->getOrPack(key, "bias of " + form, bytes,
+                                 [&](void* packed) { pack(data, static_cast<float*>(packed)); });
+}
+
 std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job, std::vector<TensorDesc> layouts,
                                            const TensorDesc& dst) {
   IPEX_CHECK(args.constant[kWeights] != nullptr, "packed products need constant weights");
@@ -200,12 +208,9 @@ std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job,
     packWeights(job, args.src[kWeights], w, static_cast<float*>(packed));
   });
   op->packed[kWeights] = true;
-  const bool has_bias = !args.src[kBias].absent();
-  const auto* const b = has_bias ? static_cast<const float*>(args.constant[kBias]) : nullptr;
-  // Without a bias the cache keeps zeros under the key of the weights.
-  op->bias = args.weights->getOrPack(b != nullptr ? b : w, "bias of " + form, packedBiasBytes(job),
-                                     [&](void* packed) { packBias(job, b, static_cast<float*>(packed)); });
-  op->packed[kBias] = has_bias;
+  op->bias = packedBias(args, form, packedBiasBytes(job),
+                        [&](const float* data, float* packed) { packBias(job, data, packed); });
+  op->packed[kBias] = !args.src[kBias].absent();
   op->run = IPEX_SELECT_TARGET(runGemm, args.target.isa);
   op->scratch_bytes = job.row_shares * job.column_shares * job.scratchFloats() * sizeof(float);
   op->flops = 2 * job.row_count * job.columns * depth;

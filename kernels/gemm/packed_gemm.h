@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -124,6 +125,8 @@ struct GemmTraits {
 
 using GemmRun = void (*)(const GemmJob& job, const GemmCall& call, float* scratch, std::int64_t task);
 
+inline std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 // --- planning (packed_gemm_plan.cpp) -------------------------------------------------------------------------------
 
 // Cuts `columns` (of each group) into panels so that as few lanes as possible are wasted.
@@ -160,6 +163,11 @@ GemmTraits gemmTraits(const std::string& isa);
 // weights and bias that are constant. Declines: dtype, empty, blocked-weights, weights-not-constant,
 // bias-not-constant.
 Verdict takesPackedWeights(const PrepareArgs& args);
+
+// The bias of the layer as `pack` writes it into `bytes` bytes, kept under `form`; `data` is null if there is none, for
+// which the cache keeps what is packed under the key of the weights.
+WeightCache::Packed packedBias(const PrepareArgs& args, const std::string& form, std::size_t bytes,
+                               const std::function<void(const float* data, float* packed)>& pack);
 
 // Fills what planning leaves open and makes the operation: `job` has rows, row_count, columns and operands; `layouts`
 // are those it reads. The weights must be constant; an absent or constant bias likewise.

@@ -28,8 +28,6 @@ std::vector<std::int32_t> panelUnits(std::int64_t units, std::int32_t main) {
   return widths;
 }
 
-std::int64_t ceilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 }  // namespace
 
 std::vector<GemmPanel> cutIntoPanels(std::int64_t columns, std::int64_t groups, std::int64_t depth,

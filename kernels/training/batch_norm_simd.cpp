@@ -136,7 +136,7 @@ std::vector<double> normSums(const BatchNormJob& job, const float* x, const floa
   return sums;
 }
 
-// What runNormRows multiplies and adds for each channel.
+// The numbers that runNormRows multiplies by and adds for each channel.
 struct NormFactors {
   explicit NormFactors(std::int64_t channels) : scale(channels), offset(channels), factor(channels) {}
 

@@ -59,10 +59,6 @@ std::vector<std::int64_t> sizesWithRows(const at::Tensor& x, std::int64_t rows) 
   return sizes;
 }
 
-void refuseSecondDerivative(const char* op) {
-  TORCH_CHECK(!at::GradMode::is_enabled(), "the second derivative of ", op, " is not implemented");
-}
-
 CsrTensors::CsrTensors(const char* op, const at::Tensor& rowptr, const at::Tensor& col, const at::Tensor& place,
                        std::int64_t columns)
     : rowptr_(denseIndex(op, "rowptr", rowptr)), col_(checkedIndex(op, "col", col, columns)) {

@@ -1,15 +1,16 @@
-// What the operators of graph networks share: the tensors of a sparse matrix as kernels/index/neighbors.h sees it, and
+// Operands of the operators of graph networks: the tensors of a sparse matrix as kernels/index/neighbors.h sees it, and
 // what they refuse.
 #pragma once
 
 #include <torch/library.h>
 #include <torch/script.h>
 
+#include "core/torch/second_derivative.h"
 #include "kernels/index/neighbors.h"
 
 namespace ipex_studio {
 
-// Of "sum", "mean", "max" or "min"; throws c10::ValueError otherwise.
+// Reads "sum", "mean", "max" or "min"; throws c10::ValueError otherwise.
 Aggregation aggregationOf(const char* op, c10::string_view reduce);
 inline bool isExtreme(Aggregation aggregation) {
   return aggregation == Aggregation::kMax || aggregation == Aggregation::kMin;
@@ -27,8 +28,6 @@ std::int64_t rowWidth(const at::Tensor& x);
 // `x`'s sizes with so many rows.
 std::vector<std::int64_t> sizesWithRows(const at::Tensor& x, std::int64_t rows);
 
-void refuseSecondDerivative(const char* op);
-
 // The rows of a sparse matrix in tensors of int64: rowptr [rows + 1], col and place [entries].
 class CsrTensors {
  public:
@@ -36,7 +35,7 @@ class CsrTensors {
   // c10::IndexError for what does not fit.
   CsrTensors(const char* op, const at::Tensor& rowptr, const at::Tensor& col, const at::Tensor& place,
              std::int64_t columns);
-  // Of a row of edges each: edge e belongs to row index[e], and reads row e.
+  // Makes a matrix of edges: edge e belongs to row index[e], and reads row e.
   static CsrTensors ofIndex(const char* op, const at::Tensor& index, std::int64_t rows);
 
   // rowptr, col and place of the matrix with `columns` rows.

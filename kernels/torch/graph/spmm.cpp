@@ -74,7 +74,7 @@ at::Tensor spmmOnMeta(const at::Tensor& rowptr, const at::Tensor&, const c10::op
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Of features and values of one type, float32 or float64.
+// spmm of features and values that have one type, float32 or float64.
 class Spmm : public torch::autograd::Function<Spmm> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& rowptr, const at::Tensor& col,

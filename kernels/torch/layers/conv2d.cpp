@@ -30,7 +30,8 @@ struct ConvolutionNumbers {
 
 using Prepared = std::shared_ptr<const ConvolutionTraining>;
 
-// What was prepared for a problem, null if nothing can be. Kept for as many sizes as networks have at once.
+// The operation prepared for a problem, null if none can be. Operations are kept for as many sizes as networks have at
+// once.
 Prepared convolutionFor(const ConvolutionProblem& problem) {
   constexpr std::size_t kKept = 1024;
   static std::mutex mutex;

@@ -9,6 +9,8 @@
 #include <torch/library.h>
 #include <torch/script.h>
 
+#include "core/torch/second_derivative.h"
+
 namespace ipex_studio {
 namespace {
 
@@ -76,7 +78,7 @@ class FeatureInteraction : public torch::autograd::Function<FeatureInteraction> 
   }
 
   static Tensors backward(torch::autograd::AutogradContext* context, const Tensors& gradients) {
-    TORCH_CHECK(!at::GradMode::is_enabled(), "the second derivative of interaction is not implemented");
+    refuseSecondDerivative("interaction");
     static const Planned backward("interaction_backward");
     const c10::List<at::Tensor> features(context->get_saved_variables());
     return backward({gradients[0].contiguous(), features}).unbind(1);
