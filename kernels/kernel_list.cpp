@@ -27,6 +27,7 @@
   KERNEL(kConvolution, ConvolutionInt8) /* chains and weights that the library leaves */                         \
   KERNEL(kConvolution, ConvolutionSimd)                                                                          \
   KERNEL(kConvolution, ConvolutionWinograd)                                                                      \
+  KERNEL(kConvolution, ConvolutionWinograd4x4)                                                                   \
   KERNEL(kConvolution, ConvolutionDepthwiseSimd)                                                                 \
   KERNEL_ON(kConvolution, UpconvertedFloats, "convolution_onednn") /* dtypes that no kernel above multiplies */  \
   KERNEL_ON(kConvolution, UpconvertedFloats, "convolution_simd")                                                 \

@@ -1,8 +1,10 @@
-// Convolution 3 × 3 with stride 1 of channels-last images by Winograd's minimal filtering F(2 × 2, 3 × 3): 4 instead of
-// 9 products per result, which round no more than a sum of products in FP32 does. Tiles of 4 × 4 results need fewer,
-// but round five times as much at the usual points. Where a result is not finite, its tile is computed once more as a
-// sum of products: one value that is not would otherwise reach results whose window it is not in.
-// Source: Lavin, Gray: Fast Algorithms for Convolutional Neural Networks (2015).
+// Convolution 3 × 3 with stride 1 of channels-last images by Winograd's minimal filtering: tiles of 2 × 2 results
+// need 4 instead of 9 products per result and round as a sum of products does, tiles of 4 × 4 results need 2.25 and
+// round up to twice as much. Where a result is not finite, its tile is computed once more as a sum of products: one
+// value that is not would otherwise reach results whose window it is not in.
+// Sources: Lavin, Gray: Fast Algorithms for Convolutional Neural Networks (2015); that the choice of points decides
+// on the error: Barabasz, Anderson, Soodhalter, Gregg: Error Analysis and Improving the Accuracy of Winograd
+// Convolution for Deep Neural Networks (2020).
 //
 // Declines: dtype, rank, empty, geometry (another window, a stride, dilation, groups), few-channels, few-pixels,
 // weights-not-constant, weights-not-finite, bias-not-constant, blocked-weights, post-ops (operands that broadcast along
@@ -24,21 +26,56 @@ HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr int kWinogradPanelVectors = 2;
-constexpr int kTile = static_cast<int>(kWinogradTile), kWindow = static_cast<int>(kWinogradWindow);
 
-// Transforms one line of an image.
-HWY_INLINE void filterLine(const VF* x, VF* to) {
-  to[0] = hn::Sub(x[0], x[2]);
-  to[1] = hn::Add(x[1], x[2]);
-  to[2] = hn::Sub(x[2], x[1]);
-  to[3] = hn::Sub(x[1], x[3]);
-}
+// What lines of an image and of products become, and how a weight comes back from its values: the outer ones are
+// themselves, the middle one is kMiddle times a difference.
+template <int kTile>
+struct WinogradLine;
 
-// Transforms one line of products to results.
-HWY_INLINE void resultLine(const VF* products, VF* to) {
-  to[0] = hn::Add(hn::Add(products[0], products[1]), products[2]);
-  to[1] = hn::Sub(hn::Sub(products[1], products[2]), products[3]);
-}
+template <>
+struct WinogradLine<2> {
+  static constexpr float kMiddle = 1;
+
+  static HWY_INLINE void image(const VF* x, VF* to) {
+    to[0] = hn::Sub(x[0], x[2]);
+    to[1] = hn::Add(x[1], x[2]);
+    to[2] = hn::Sub(x[2], x[1]);
+    to[3] = hn::Sub(x[1], x[3]);
+  }
+  static HWY_INLINE void result(const VF* products, VF* to) {
+    to[0] = hn::Add(hn::Add(products[0], products[1]), products[2]);
+    to[1] = hn::Sub(hn::Sub(products[1], products[2]), products[3]);
+  }
+};
+
+template <>
+struct WinogradLine<4> {
+  static constexpr double kA = kWinogradNear, kB = kWinogradFar, kA2 = kA * kA, kB2 = kB * kB;
+  static constexpr float kMiddle = static_cast<float>(kA * (kA2 - kB2));
+
+  static HWY_INLINE VF number(double value) { return hn::Set(F32(), static_cast<float>(value)); }
+
+  // The product of both points is 1.
+  static HWY_INLINE void image(const VF* x, VF* to) {
+    const VF sum = number(kA2 + kB2), a = number(kA), b = number(kB), a2 = number(kA2), b2 = number(kB2);
+    const VF near_even = hn::NegMulAdd(b2, x[2], x[4]), near_odd = hn::MulSub(a, x[3], hn::Mul(b, x[1]));
+    const VF far_even = hn::NegMulAdd(a2, x[2], x[4]), far_odd = hn::MulSub(b, x[3], hn::Mul(a, x[1]));
+    to[0] = hn::NegMulAdd(sum, x[2], hn::Add(x[0], x[4]));
+    to[1] = hn::Add(near_even, near_odd);
+    to[2] = hn::Sub(near_even, near_odd);
+    to[3] = hn::Add(far_even, far_odd);
+    to[4] = hn::Sub(far_even, far_odd);
+    to[5] = hn::NegMulAdd(sum, x[3], hn::Add(x[1], x[5]));
+  }
+  static HWY_INLINE void result(const VF* products, VF* to) {
+    const VF near_sum = hn::Add(products[1], products[2]), near_odd = hn::Sub(products[1], products[2]);
+    const VF far_sum = hn::Add(products[3], products[4]), far_odd = hn::Sub(products[3], products[4]);
+    to[0] = hn::Add(hn::Add(products[0], near_sum), far_sum);
+    to[1] = hn::MulAdd(number(kA), near_odd, hn::Mul(number(kB), far_odd));
+    to[2] = hn::MulAdd(number(kA2), near_sum, hn::Mul(number(kB2), far_sum));
+    to[3] = hn::Add(hn::MulAdd(number(kA2 * kA), near_odd, hn::Mul(number(kB2 * kB), far_odd)), products[5]);
+  }
+};
 
 // The first pixel of the results of a tile.
 struct WinogradPlace {
@@ -47,14 +84,17 @@ struct WinogradPlace {
 
 inline WinogradPlace placeOfTile(const WinogradJob& job, std::int64_t tile) {
   const std::int64_t of_image = job.tile_lines * job.line_tiles, in_image = tile % of_image;
-  return {tile / of_image, in_image / job.line_tiles * kWinogradTile, in_image % job.line_tiles * kWinogradTile};
+  return {tile / of_image, in_image / job.line_tiles * job.tile, in_image % job.line_tiles * job.tile};
 }
 
 // The places of the values of a tile's window; `zeros` outside of the image.
-using WinogradWindow = const float* [kWindow][kWindow];
+template <int kTile>
+using WinogradWindow = const float * [kTile + 2][kTile + 2];
 
-inline void findWindow(const WinogradJob& job, const float* x, std::int64_t tile, const float* zeros,
-                       WinogradWindow window) {
+template <int kTile>
+void findWindow(const WinogradJob& job, const float* x, std::int64_t tile, const float* zeros,
+                WinogradWindow<kTile> window) {
+  constexpr int kWindow = kTile + 2;
   const WinogradPlace place = placeOfTile(job, tile);
   for (int i = 0; i < kWindow; ++i) {
     for (int j = 0; j < kWindow; ++j) {
@@ -68,14 +108,16 @@ inline void findWindow(const WinogradJob& job, const float* x, std::int64_t tile
 
 // Values of `count` tiles from `first` on: at point p and tile t a row of channels at (p · block_tiles + t) ·
 // channel_room. `zeros`: a row of channels outside of the image.
-inline void transformImage(const WinogradJob& job, const float* x, std::int64_t first, std::int64_t count,
-                           const float* zeros, float* values) {
+template <int kTile>
+void transformImage(const WinogradJob& job, const float* x, std::int64_t first, std::int64_t count, const float* zeros,
+                    float* values) {
+  constexpr int kWindow = kTile + 2;
   const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t point_stride = job.block_tiles * job.channel_room;
   for (std::int64_t t = 0; t < count; ++t) {
-    WinogradWindow from;
-    findWindow(job, x, first + t, zeros, from);
+    WinogradWindow<kTile> from;
+    findWindow<kTile>(job, x, first + t, zeros, from);
     float* const to = values + t * job.channel_room;
     for (std::int64_t c = 0; c < job.channels; c += lanes) {
       const std::int64_t left = job.channels - c;
@@ -85,12 +127,12 @@ inline void transformImage(const WinogradJob& job, const float* x, std::int64_t 
         VF line[kWindow];
         for (int j = 0; j < kWindow; ++j)
           line[j] = whole ? hn::LoadU(d, from[i][j] + c) : loadFirst(from[i][j] + c, left);
-        filterLine(line, lines[i]);
+        WinogradLine<kTile>::image(line, lines[i]);
       }
       for (int j = 0; j < kWindow; ++j) {
         VF column[kWindow], done[kWindow];
         for (int i = 0; i < kWindow; ++i) column[i] = lines[i][j];
-        filterLine(column, done);
+        WinogradLine<kTile>::image(column, done);
         for (int i = 0; i < kWindow; ++i) hn::StoreU(done[i], d, to + (i * kWindow + j) * point_stride + c);
       }
     }
@@ -110,7 +152,7 @@ inline void multiplyPoints(const WinogradJob& job, const float* values, const fl
   tile.c_stride = tile.lines_stride = job.panel_width;
   tile.low = -std::numeric_limits<float>::infinity();
   tile.high = std::numeric_limits<float>::infinity();
-  for (std::int64_t p = 0; p < kWinogradPoints; ++p) {
+  for (std::int64_t p = 0; p < job.points(); ++p) {
     tile.b = weights + p * job.channels * job.panel_width;
     for (std::int64_t share = 0; share < shares; ++share) {
       const std::int64_t begin = count * share / shares, rows = count * (share + 1) / shares - begin;
@@ -123,7 +165,9 @@ inline void multiplyPoints(const WinogradJob& job, const float* values, const fl
 }
 
 // Results of one tile with their bias: [pixel of the tile][panel_width]. False if one is not finite.
-inline bool transformResult(const WinogradJob& job, const float* products, const float* bias, float* results) {
+template <int kTile>
+bool transformResult(const WinogradJob& job, const float* products, const float* bias, float* results) {
+  constexpr int kWindow = kTile + 2;
   const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t point_stride = job.block_tiles * job.panel_width;
@@ -133,13 +177,13 @@ inline bool transformResult(const WinogradJob& job, const float* products, const
     for (int i = 0; i < kWindow; ++i) {
       VF line[kWindow];
       for (int j = 0; j < kWindow; ++j) line[j] = hn::LoadU(d, products + (i * kWindow + j) * point_stride + c);
-      resultLine(line, lines[i]);
+      WinogradLine<kTile>::result(line, lines[i]);
     }
     const VF first = hn::LoadU(d, bias + c);
     for (int j = 0; j < kTile; ++j) {
       VF column[kWindow], done[kTile];
       for (int i = 0; i < kWindow; ++i) column[i] = lines[i][j];
-      resultLine(column, done);
+      WinogradLine<kTile>::result(column, done);
       for (int i = 0; i < kTile; ++i) {
         const VF result = hn::Add(done[i], first);
         distance = hn::Add(distance, hn::Sub(result, result));
@@ -150,14 +194,18 @@ inline bool transformResult(const WinogradJob& job, const float* products, const
   return hn::AllTrue(d, hn::Eq(distance, hn::Zero(d)));
 }
 
-// A weight from the values that are multiplied: the outer ones are themselves, the middle one is a difference.
+// A weight from its values.
+template <int kTile>
 HWY_INLINE VF tapOfLine(const VF* points, int tap) {
-  return tap == 0 ? points[0] : tap == 1 ? hn::Sub(points[1], points[2]) : points[3];
+  if (tap != 1) return points[tap == 0 ? 0 : kTile + 1];
+  return hn::Mul(hn::Set(F32(), WinogradLine<kTile>::kMiddle), hn::Sub(points[1], points[2]));
 }
 
 // The same results as sums of products of the window's own values.
-inline void sumProducts(const WinogradJob& job, const WinogradWindow from, const float* weights, const float* bias,
-                        float* results) {
+template <int kTile>
+void sumProducts(const WinogradJob& job, const WinogradWindow<kTile> from, const float* weights, const float* bias,
+                 float* results) {
+  constexpr int kWindow = kTile + 2;
   const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t column = 0; column < job.panel_width; column += lanes) {
@@ -169,12 +217,13 @@ inline void sumProducts(const WinogradJob& job, const WinogradWindow from, const
         VF points[kWindow];
         for (int j = 0; j < kWindow; ++j)
           points[j] = hn::LoadU(d, weights + ((i * kWindow + j) * job.channels + c) * job.panel_width + column);
-        for (int v = 0; v < 3; ++v) lines[i][v] = tapOfLine(points, v);
+        for (int v = 0; v < 3; ++v) lines[i][v] = tapOfLine<kTile>(points, v);
       }
       for (int v = 0; v < 3; ++v) {
-        const VF points[kWindow] = {lines[0][v], lines[1][v], lines[2][v], lines[3][v]};
+        VF points[kWindow];
+        for (int i = 0; i < kWindow; ++i) points[i] = lines[i][v];
         for (int u = 0; u < 3; ++u) {
-          const VF tap = tapOfLine(points, u);
+          const VF tap = tapOfLine<kTile>(points, u);
           for (int i = 0; i < kTile; ++i) {
             for (int j = 0; j < kTile; ++j) sums[i][j] = hn::MulAdd(hn::Set(d, from[i + u][j + v][c]), tap, sums[i][j]);
           }
@@ -192,11 +241,11 @@ template <class Visit>
 void visitPixels(const WinogradJob& job, std::int64_t first, std::int64_t count, const Visit& visit) {
   for (std::int64_t t = 0; t < count; ++t) {
     const WinogradPlace place = placeOfTile(job, first + t);
-    const std::int64_t lines = std::min(kWinogradTile, job.out_height - place.y);
-    const std::int64_t columns = std::min(kWinogradTile, job.out_width - place.x);
+    const std::int64_t lines = std::min(job.tile, job.out_height - place.y);
+    const std::int64_t columns = std::min(job.tile, job.out_width - place.x);
     for (std::int64_t i = 0; i < lines; ++i) {
       for (std::int64_t j = 0; j < columns; ++j) {
-        visit((t * kWinogradTile + i) * kWinogradTile + j, place.image, (place.y + i) * job.out_width + place.x + j);
+        visit((t * job.tile + i) * job.tile + j, place.image, (place.y + i) * job.out_width + place.x + j);
       }
     }
   }
@@ -213,8 +262,7 @@ struct WinogradPanel {
 inline void layOutWinogradOperand(const WinogradJob& job, const GemmCall& call, const GemmOperand& o,
                                   const WinogradPanel& panel) {
   const float* const data = static_cast<const float*>(call.src[o.src]);
-  const bool ragged =
-      panel.columns < job.panel_width || job.out_height % kWinogradTile || job.out_width % kWinogradTile;
+  const bool ragged = panel.columns < job.panel_width || job.out_height % job.tile || job.out_width % job.tile;
   if (ragged) std::fill_n(panel.operand, job.resultFloats(), 1.0f);
   visitPixels(job, panel.first, panel.count, [&](std::int64_t row, std::int64_t image, std::int64_t pixel) {
     const float* const from = data + image * o.image_stride + pixel * o.pixel_stride + panel.column * o.column_stride;
@@ -227,7 +275,7 @@ inline void finishWinogradPanel(const WinogradJob& job, const GemmCall& call, co
   PointwiseRows rows;
   rows.in = rows.out = panel.results;
   rows.other = panel.operand;
-  rows.count = static_cast<std::size_t>(panel.count * kWinogradTile * kWinogradTile * job.panel_width);
+  rows.count = static_cast<std::size_t>(panel.count * job.tile * job.tile * job.panel_width);
   for (const PostOp& op : job.post_ops) {
     if (isBinary(op.kind)) layOutWinogradOperand(job, call, job.operands[op.operand], panel);
     job.pointwise(op, rows);
@@ -239,19 +287,21 @@ inline void finishWinogradPanel(const WinogradJob& job, const GemmCall& call, co
 }
 
 // The results of all tiles of a panel, number `p`, before post-operations.
-inline void finishTiles(const WinogradJob& job, const GemmCall& call, const WinogradPanel& panel, const float* products,
-                        const float* zeros, std::int64_t p) {
+template <int kTile>
+void finishTiles(const WinogradJob& job, const GemmCall& call, const WinogradPanel& panel, const float* products,
+                 const float* zeros, std::int64_t p) {
   const float* const bias = call.bias + panel.column;
   for (std::int64_t t = 0; t < panel.count; ++t) {
     float* const results = panel.results + t * kTile * kTile * job.panel_width;
-    if (transformResult(job, products + t * job.panel_width, bias, results)) continue;
-    WinogradWindow window;
-    findWindow(job, call.x, panel.first + t, zeros, window);
-    sumProducts(job, window, call.weights + p * job.panelFloats(), bias, results);
+    if (transformResult<kTile>(job, products + t * job.panel_width, bias, results)) continue;
+    WinogradWindow<kTile> window;
+    findWindow<kTile>(job, call.x, panel.first + t, zeros, window);
+    sumProducts<kTile>(job, window, call.weights + p * job.panelFloats(), bias, results);
   }
 }
 
-void runWinograd(const WinogradJob& job, const GemmCall& call, std::int64_t block, float* scratch) {
+template <int kTile>
+void runWinogradBlock(const WinogradJob& job, const GemmCall& call, std::int64_t block, float* scratch) {
   WinogradPanel panel;
   panel.first = block * job.block_tiles;
   panel.count = std::min(job.block_tiles, job.tiles() - panel.first);
@@ -261,14 +311,18 @@ void runWinograd(const WinogradJob& job, const GemmCall& call, std::int64_t bloc
   panel.operand = panel.results + job.resultFloats();
   float* const zeros = panel.operand + job.resultFloats();
   std::fill_n(zeros, job.channel_room, 0.0f);
-  transformImage(job, call.x, panel.first, panel.count, zeros, values);
+  transformImage<kTile>(job, call.x, panel.first, panel.count, zeros, values);
   for (std::int64_t p = 0; p < job.panels(); ++p) {
     panel.column = p * job.panel_width;
     panel.columns = std::min<std::int64_t>(job.panel_width, job.columns - panel.column);
     multiplyPoints(job, values, call.weights + p * job.panelFloats(), zeros, panel.count, products);
-    finishTiles(job, call, panel, products, zeros, p);
+    finishTiles<kTile>(job, call, panel, products, zeros, p);
     finishWinogradPanel(job, call, panel);
   }
+}
+
+void runWinograd(const WinogradJob& job, const GemmCall& call, std::int64_t block, float* scratch) {
+  job.tile == 2 ? runWinogradBlock<2>(job, call, block, scratch) : runWinogradBlock<4>(job, call, block, scratch);
 }
 
 // Columns of a panel, and rows of its products that the registers take.
@@ -324,7 +378,9 @@ class WinogradOp final : public PreparedOp {
 
 class ConvolutionWinograd final : public Kernel {
  public:
-  const char* name() const override { return "convolution_winograd"; }
+  explicit ConvolutionWinograd(std::int64_t tile) : tile_(tile) {}
+
+  const char* name() const override { return tile_ == 2 ? "convolution_winograd" : "convolution_winograd_4x4"; }
   bool onlyWhenMeasured() const override { return true; }
 
   Verdict supports(const PrepareArgs& args) const override {
@@ -339,7 +395,7 @@ class ConvolutionWinograd final : public Kernel {
     };
     if (!plain || !all(geometry.stride, 1) || !all(geometry.dilation, 0)) return Verdict::no("geometry");
     if (std::min(x.dims[1], w.dims[0]) < kMinChannels) return Verdict::no("few-channels");
-    if (args.dst[0].dims[0] * args.dst[0].dims[2] * args.dst[0].dims[3] < kMinTiles * kWinogradTile * kWinogradTile)
+    if (args.dst[0].dims[0] * args.dst[0].dims[2] * args.dst[0].dims[3] < kMinTiles * tile_ * tile_)
       return Verdict::no("few-pixels");
     return Verdict::yes();
   }
@@ -372,8 +428,9 @@ class ConvolutionWinograd final : public Kernel {
   }
 
  private:
-  static void describe(const PrepareArgs& args, const TensorDesc& x, WinogradJob* job) {
+  void describe(const PrepareArgs& args, const TensorDesc& x, WinogradJob* job) const {
     const GemmRows rows = windowRows(args);
+    job->tile = tile_;
     job->images = rows.images;
     job->channels = x.dims[1];
     job->columns = args.dst[0].dims[1];
@@ -386,14 +443,14 @@ class ConvolutionWinograd final : public Kernel {
     job->image_stride = x.strides[0];
     job->line_stride = x.strides[2];
     job->pixel_stride = x.strides[3];
-    job->tile_lines = ceilDiv(job->out_height, kWinogradTile);
-    job->line_tiles = ceilDiv(job->out_width, kWinogradTile);
+    job->tile_lines = ceilDiv(job->out_height, tile_);
+    job->line_tiles = ceilDiv(job->out_width, tile_);
     const auto [width, max_rows] = IPEX_SELECT_TARGET(winogradPanel, args.target.isa)();
     job->panel_width = width;
     const std::int64_t lanes = width / 2;
     job->channel_room = std::max<std::int64_t>(ceilDiv(job->channels, lanes) * lanes, width);
     const std::int64_t fitting = std::max<std::int64_t>(
-        max_rows, kValuesInL2 / static_cast<std::int64_t>(sizeof(float)) / (kWinogradPoints * job->channel_room));
+        max_rows, kValuesInL2 / static_cast<std::int64_t>(sizeof(float)) / (job->points() * job->channel_room));
     const std::int64_t rounds = ceilDiv(ceilDiv(job->tiles(), args.target.threads), fitting);
     job->block_tiles = ceilDiv(ceilDiv(job->tiles(), rounds * args.target.threads), max_rows) * max_rows;
   }
@@ -401,7 +458,7 @@ class ConvolutionWinograd final : public Kernel {
   static void packConstants(const PrepareArgs& args, WinogradOp* op) {
     const WinogradJob& job = op->job;
     const auto* const w = static_cast<const float*>(args.constant[kWeights]);
-    const std::string form = fmt::format("winograd width {} dims {} strides {}", job.panel_width,
+    const std::string form = fmt::format("winograd {} width {} dims {} strides {}", job.tile, job.panel_width,
                                          args.src[kWeights].dims.str(), args.src[kWeights].strides.str());
     const auto floats = static_cast<std::size_t>(job.panels() * job.panelFloats());
     op->weights = args.weights->getOrPack(w, form, floats * sizeof(float), [&](void* packed) {
@@ -416,11 +473,14 @@ class ConvolutionWinograd final : public Kernel {
     op->packed[kWeights] = true;
     op->packed[kBias] = !args.src[kBias].absent();
   }
+
+  const std::int64_t tile_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeConvolutionWinograd() { return std::make_unique<ConvolutionWinograd>(); }
+std::unique_ptr<Kernel> makeConvolutionWinograd() { return std::make_unique<ConvolutionWinograd>(2); }
+std::unique_ptr<Kernel> makeConvolutionWinograd4x4() { return std::make_unique<ConvolutionWinograd>(4); }
 
 }  // namespace ipex_studio
 

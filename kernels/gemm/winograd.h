@@ -9,13 +9,11 @@
 
 namespace ipex_studio {
 
-constexpr std::int64_t kWinogradTile = 2;                    // results of a tile in each direction
-constexpr std::int64_t kWinogradWindow = kWinogradTile + 2;  // values of the image that they depend on
-constexpr std::int64_t kWinogradPoints = kWinogradWindow * kWinogradWindow;
-
-// The image is cut into tiles, whose windows become kWinogradPoints values of each channel. The values of a block of
-// tiles with all channels are multiplied point by point with those of the weights, panel by panel of columns.
+// The image is cut into tiles of `tile` × `tile` results, 2 or 4, whose windows become points() values of each channel.
+// The values of a block of tiles with all channels are multiplied point by point with those of the weights, panel by
+// panel of columns.
 struct WinogradJob {
+  std::int64_t tile = 2;
   std::int64_t images = 0, channels = 0, columns = 0;
   std::int64_t height = 0, width = 0, out_height = 0, out_width = 0, pad_top = 0, pad_left = 0;
   std::int64_t image_stride = 0, line_stride = 0, pixel_stride = 0;  // of the source
@@ -27,16 +25,22 @@ struct WinogradJob {
   std::vector<GemmOperand> operands;  // by post operand
   PointwiseApply pointwise = nullptr;
 
+  std::int64_t window() const { return tile + 2; }
+  std::int64_t points() const { return window() * window(); }
   std::int64_t tiles() const { return images * tile_lines * line_tiles; }
   std::int64_t blocks() const { return (tiles() + block_tiles - 1) / block_tiles; }
   std::int64_t panels() const { return (columns + panel_width - 1) / panel_width; }
-  std::int64_t panelFloats() const { return kWinogradPoints * channels * panel_width; }
+  std::int64_t panelFloats() const { return points() * channels * panel_width; }
   // Floats of working memory per thread: values of the image, products and results of a panel, an operand.
-  std::int64_t valueFloats() const { return kWinogradPoints * block_tiles * channel_room; }
-  std::int64_t productFloats() const { return kWinogradPoints * block_tiles * panel_width; }
-  std::int64_t resultFloats() const { return kWinogradTile * kWinogradTile * block_tiles * panel_width; }
+  std::int64_t valueFloats() const { return points() * block_tiles * channel_room; }
+  std::int64_t productFloats() const { return points() * block_tiles * panel_width; }
+  std::int64_t resultFloats() const { return tile * tile * block_tiles * panel_width; }
   std::int64_t scratchFloats() const { return valueFloats() + productFloats() + 2 * resultFloats() + channel_room; }
 };
+
+// The points of tiles of 4 × 4 besides 0 and infinity: ±kWinogradNear and ±kWinogradFar. Products of sums at the usual
+// ±1 and ±2 have five times the error, which at these is that of sums of products.
+constexpr double kWinogradNear = 3.0 / 4, kWinogradFar = 4.0 / 3;
 
 using WinogradRun = void (*)(const WinogradJob& job, const GemmCall& call, std::int64_t block, float* scratch);
 

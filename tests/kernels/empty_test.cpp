@@ -70,7 +70,7 @@ TEST_P(EmptyCases, AgreeWithReference) {
       for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked16, Layout::kGaps}) {
         const Outcome outcome = runCase(*kernel, test, problem, Conditions{layout, 2, "avx512_core", -1});
         EXPECT_EQ(outcome.problem, "") << kernel->name();
-        EXPECT_LE(outcome.error, test.tolerance) << kernel->name();
+        EXPECT_LE(outcome.error, toleranceOf(*kernel, test)) << kernel->name();
       }
     }
   }

@@ -65,4 +65,8 @@ PrepareArgs makeArgs(const Case& test, const Problem& problem, const Conditions&
 
 Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, const Conditions& conditions);
 
+// The error that a kernel may have in a case: its tolerance, twice that for an algorithm that rounds more than sums of
+// products do (winograd_test.cpp bounds by how much).
+double toleranceOf(const Kernel& kernel, const Case& test);
+
 }  // namespace ipex_studio::kernel_test

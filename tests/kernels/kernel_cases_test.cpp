@@ -26,7 +26,7 @@ class KernelCases : public testing::TestWithParam<Case> {
     const Outcome outcome = runCase(kernel, test, problem, conditions);
     EXPECT_EQ(outcome.problem, "");
     if (!outcome.declined) {
-      EXPECT_LE(outcome.error, test.tolerance);
+      EXPECT_LE(outcome.error, toleranceOf(kernel, test));
     }
     return outcome;
   }

@@ -1,4 +1,5 @@
-// Values that are not finite, or too large to be added, reach the results whose windows they are in, and no others.
+// Values that are not finite, or too large to be added, reach the results whose windows they are in, and no others; the
+// error is near that of sums of products.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -50,7 +51,9 @@ const Case& layer() {
   return test;
 }
 
-TEST(Winograd, ValuesThatAreNotFiniteStayWhereTheyBelong) {
+class Winograd : public testing::TestWithParam<const char*> {};
+
+TEST_P(Winograd, ValuesThatAreNotFiniteStayWhereTheyBelong) {
   const auto kernels = makeKernelList();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   Problem problem = makeProblem(layer(), false);
@@ -62,13 +65,15 @@ TEST(Winograd, ValuesThatAreNotFiniteStayWhereTheyBelong) {
   x[2223] = -3e38;
   std::string reason;
   const Values expected = resultOf(kernelNamed(*kernels, "convolution_simd"), layer(), problem, 1, &reason);
-  const Values one = resultOf(kernelNamed(*kernels, "convolution_winograd"), layer(), problem, 1, &reason);
-  const Values two = resultOf(kernelNamed(*kernels, "convolution_winograd"), layer(), problem, 2, &reason);
+  const Values one = resultOf(kernelNamed(*kernels, GetParam()), layer(), problem, 1, &reason);
+  const Values two = resultOf(kernelNamed(*kernels, GetParam()), layer(), problem, 2, &reason);
   ASSERT_EQ(one.size(), expected.size()) << reason;
   int special = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (std::isfinite(expected[i])) {
-      EXPECT_NEAR(one[i], expected[i], 1e-5 * std::max(30.0, std::fabs(expected[i]))) << i;
+      // The large values of a window cancel.
+      const double scale = std::fabs(expected[i]) > 1e30 ? 3e38 : 30;
+      EXPECT_NEAR(one[i], expected[i], 1e-5 * scale) << i;
     } else {
       ++special;
       EXPECT_TRUE(one[i] == expected[i] || (std::isnan(one[i]) && std::isnan(expected[i]))) << i;
@@ -78,14 +83,42 @@ TEST(Winograd, ValuesThatAreNotFiniteStayWhereTheyBelong) {
   EXPECT_GT(special, 19 * 9 * 2);
 }
 
-TEST(Winograd, LeavesWeightsThatAreNotFinite) {
+TEST_P(Winograd, LeavesWeightsThatAreNotFinite) {
   const auto kernels = makeKernelList();
   Problem problem = makeProblem(layer(), false);
   problem.values[1][77] = std::numeric_limits<double>::infinity();
   std::string reason;
-  EXPECT_TRUE(resultOf(kernelNamed(*kernels, "convolution_winograd"), layer(), problem, 1, &reason).empty());
+  EXPECT_TRUE(resultOf(kernelNamed(*kernels, GetParam()), layer(), problem, 1, &reason).empty());
   EXPECT_EQ(reason, "weights-not-finite");
 }
+
+// Root of the sum of squared distances from the reference, which adds in double precision.
+double distance(const Values& values, const Values& expected) {
+  double sum = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) sum += (values[i] - expected[i]) * (values[i] - expected[i]);
+  return std::sqrt(sum);
+}
+
+TEST_P(Winograd, RoundsLittleMoreThanSumsOfProducts) {
+  const auto kernels = makeKernelList();
+  for (const std::int64_t channels : {16, 64, 256}) {
+    const Case test{"convolution{padding=[1,1]}",
+                    {Source::of({1, channels, 24, 24}), Source::weight({32, channels, 3, 3}), Source::weight({32})}};
+    const Problem problem = makeProblem(test);
+    std::string reason;
+    const auto error = [&](const char* name) {
+      const Values values = resultOf(kernelNamed(*kernels, name), test, problem, 1, &reason);
+      EXPECT_EQ(values.size(), problem.expected[0].size()) << reason;
+      return values.empty() ? 0 : distance(values, problem.expected[0]);
+    };
+    const double sums = error("convolution_simd");
+    EXPECT_GT(sums, 0);
+    EXPECT_LE(error(GetParam()), 3 * sums) << channels;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiles, Winograd, testing::Values("convolution_winograd", "convolution_winograd_4x4"),
+                         [](const testing::TestParamInfo<const char*>& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace ipex_studio::kernel_test
