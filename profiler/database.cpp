@@ -79,9 +79,12 @@ void requireOurs(Connection& connection, OpenMode mode) {
   if (connection.integer("PRAGMA application_id") == kApplicationId) return;
   const bool empty = connection.integer("SELECT count(*) FROM sqlite_master") == 0;
   if (mode == OpenMode::kReadWrite && empty) return;
-  throw Error(ExitCode::kDatabase, fmt::format("{} is {}; name another file with --db.", connection.path(),
-                                               empty ? "empty, not a profile database"
-                                                     : "a database of another program, not a profile database"));
+  // A process that was killed before it made the tables leaves an empty file, which the next run fills.
+  throw Error(ExitCode::kDatabase,
+              empty ? fmt::format("The profile database {} is empty: no run was recorded in it yet.", connection.path())
+                    : fmt::format("{} is a database of another program, not a profile database; name another file "
+                                  "with --db.",
+                                  connection.path()));
 }
 
 std::int64_t nowUnixNs() {

@@ -181,7 +181,8 @@ Interval medianRatio(const RoundSamples& a, const RoundSamples& b, bool paired, 
   if (ratios.empty()) return {ratio, ratio, ratio};
   std::sort(ratios.begin(), ratios.end());
   const std::size_t tail = ratios.size() / 40;  // 2.5 % on either side
-  return {ratio, ratios[tail], ratios[ratios.size() - 1 - tail]};
+  // With few rounds the ratio itself may lie outside of what most replicates give.
+  return {ratio, std::min(ratio, ratios[tail]), std::max(ratio, ratios[ratios.size() - 1 - tail])};
 }
 
 }  // namespace ipex_studio

@@ -53,15 +53,20 @@ TEST_F(DatabaseFailureTest, RefusesWhatIsNoProfileDatabase) {
                 HasSubstr("foreign.db is a database of another program, not a profile database; name another"));
   }
   EXPECT_EQ(Connection(directory_.file("foreign.db"), false).integer("SELECT count(*) FROM sqlite_master"), 1);
-  std::ofstream(directory_.file("empty.db"));
-  EXPECT_THAT(refusedFile([&] { Database::open(directory_.file("empty.db"), OpenMode::kReadOnly); }),
-              HasSubstr("empty.db is empty, not a profile database"));
   EXPECT_THAT(refusedFile([&] { Database::open(directory_.path(), OpenMode::kReadOnly); }),
               HasSubstr("is a directory, not a profile database."));
   EXPECT_THAT(refusedFile([&] { Database::open(directory_.file("none.db"), OpenMode::kReadOnly); }),
               HasSubstr("none.db does not exist."));
   EXPECT_THAT(refusedFile([&] { Database::open(directory_.file("no/such/profile.db"), OpenMode::kReadWrite); }),
               HasSubstr("no/such for the profile database does not exist; create it or name another file with --db."));
+}
+
+TEST_F(DatabaseFailureTest, AnEmptyFileIsFilledByTheNextRun) {
+  std::ofstream(path()).close();
+  EXPECT_THAT(refusedFile([&] { Database::open(path(), OpenMode::kReadOnly); }),
+              HasSubstr("profile.db is empty: no run was recorded in it yet."));
+  create().record(smallJob());
+  EXPECT_EQ(query("SELECT count(*) FROM job"), 1);
 }
 
 TEST_F(DatabaseFailureTest, DirectoryThatCannotBeWrittenIsSaidAtOnce) {
