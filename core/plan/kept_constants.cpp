@@ -8,7 +8,7 @@ namespace ipex_studio {
 
 const void* KeptConstants::keep(Buffer buffer) {
   computed_bytes_ += buffer.bytes();
-  return share(std::make_shared<const Buffer>(std::move(buffer)));
+  return *computed_.insert(share(std::make_shared<const Buffer>(std::move(buffer)))).first;
 }
 
 const void* KeptConstants::share(WeightCache::Packed packed) {

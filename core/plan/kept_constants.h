@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -28,11 +29,14 @@ class KeptConstants {
   // Holds a buffer of the weight cache for the plan; returns its data.
   const void* share(WeightCache::Packed packed);
 
+  // True for what keep() returned.
+  bool isComputed(const void* data) const { return computed_.count(data) != 0; }
   std::size_t computedBytes() const { return computed_bytes_; }
   std::vector<WeightCache::Packed> take() { return std::move(kept_); }
 
  private:
   std::vector<WeightCache::Packed> kept_;
+  std::set<const void*> computed_;
   std::size_t computed_bytes_ = 0;
 };
 

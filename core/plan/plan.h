@@ -70,6 +70,8 @@ class Plan {
   double copyNs() const { return parts_.copy_ns; }
   // Bytes of the results that depend on constants only and were computed by compile().
   std::size_t computedBytes() const { return parts_.computed_bytes; }
+  // Constants on the host that steps read where they are; each once.
+  const std::vector<PlanConstant>& constants() const { return parts_.constants; }
 
   // One running instance: its arenas, queues, states and pointer table. Use from one thread at a time.
   class Instance {

@@ -5,7 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "core/base/huge_pages.h"
 #include "core/plan/memory_planner.h"
 
 namespace ipex_studio {
@@ -13,15 +12,15 @@ namespace {
 
 class ArenaLayout {
  public:
-  ArenaLayout(const PlanValues& values, PlanSteps& steps, PlanParts* parts)
-      : values_(values), steps_(steps.all()), parts_(*parts) {}
+  ArenaLayout(const PlanValues& values, const KeptConstants& kept, PlanSteps& steps, PlanParts* parts)
+      : values_(values), kept_(kept), steps_(steps.all()), parts_(*parts) {}
 
   void run() {
     findLifetimes();
     addArenas();
     for (PlanArena& arena : parts_.arenas) placeBuffers(&arena);
     for (PlanSteps::Step& step : steps_) recordPlace(&step);
-    moveConstants();
+    listConstants();
     for (PlanSteps::Step& step : steps_) addStep(&step);
   }
 
@@ -93,8 +92,7 @@ class ArenaLayout {
     step->record.last_use = lifetimes_[static_cast<std::size_t>(place.buffer)].last_step;
   }
 
-  // Moves constants that steps on the host read in place into huge pages.
-  void moveConstants() const {
+  void listConstants() const {
     std::map<const void*, std::size_t> constants;
     for (const PlanSteps::Step& step : steps_) {
       for (const std::int32_t value : step.src) {
@@ -104,7 +102,7 @@ class ArenaLayout {
         }
       }
     }
-    for (const auto& [data, bytes] : constants) collapseIntoHugePages(data, bytes);
+    for (const auto& [data, bytes] : constants) parts_.constants.push_back({{data, bytes}, kept_.isComputed(data)});
   }
 
   PlanSlot slotOf(std::int32_t index) const {
@@ -136,6 +134,7 @@ class ArenaLayout {
   }
 
   const PlanValues& values_;
+  const KeptConstants& kept_;
   std::vector<PlanSteps::Step>& steps_;
   PlanParts& parts_;
   std::vector<BufferLifetime> lifetimes_;  // per buffer; with its offset once it is placed
@@ -143,8 +142,8 @@ class ArenaLayout {
 
 }  // namespace
 
-void layOutPlan(const PlanValues& values, PlanSteps& steps, PlanParts* parts) {
-  ArenaLayout(values, steps, parts).run();
+void layOutPlan(const PlanValues& values, const KeptConstants& kept, PlanSteps& steps, PlanParts* parts) {
+  ArenaLayout(values, kept, steps, parts).run();
   parts->dispatch_records = std::move(steps.dispatches());
 }
 

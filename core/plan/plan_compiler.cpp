@@ -41,7 +41,7 @@ PlanParts PlanCompiler::compile() {
   PlanParts parts;
   walkPlan(spec_, request_, values_, *this);
   bindOutputs(&parts);
-  layOutPlan(values_, steps_, &parts);
+  layOutPlan(values_, kept_, steps_, &parts);
   parts.inputs = request_.tensor_inputs;
   parts.copy_ns = steps_.copyNs();
   parts.computed_bytes = kept_.computedBytes();

@@ -1,4 +1,5 @@
-// PlanParts: steps, pointers and memory of a compiled plan. PlanCompiler fills it, Plan runs it. Private to core/plan.
+// PlanParts: steps, pointers and memory of a compiled plan. PlanCompiler fills it, Plan runs it. Private to core/plan,
+// but for PlanConstant.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +39,11 @@ struct PlanStep {
   std::vector<std::int32_t> values;  // value of the spec per destination; -1: made by the compiler
 };
 
+struct PlanConstant {
+  MemoryRange memory;
+  bool computed = false;  // by the plan, whose own it is; others are shared by all plans of the model
+};
+
 struct PlanParts {
   std::vector<PlanStep> steps;
   std::vector<PlanSlot> slots;            // per pointer
@@ -46,6 +52,7 @@ struct PlanParts {
   std::vector<TensorDesc> outputs;        // row-major
   std::vector<WeightCache::Packed> kept;  // constants reordered or computed when the plan was made
   std::size_t computed_bytes = 0;         // size of constants that the plan computed itself
+  std::vector<PlanConstant> constants;    // on the host, as far as steps read them where they are; each once
   std::vector<PlanArena> arenas;          // the host's first; then one per further device that steps use
   double copy_ns = 0;                     // expected of the copies between devices in one run (Device::copyNs)
   std::vector<StepRecord> step_records;

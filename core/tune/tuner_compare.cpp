@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/base/huge_pages.h"
+
 namespace ipex_studio {
 namespace {
 
@@ -45,7 +47,10 @@ TimedPlan::TimedPlan(const PlanSpec& spec, const PlanRequest& request, const Ker
       instance_(*plan_),
       least_(plan_->steps().size(), std::numeric_limits<std::int64_t>::max()),
       begin_ns_(least_.size()),
-      elapsed_ns_(least_.size()) {}
+      elapsed_ns_(least_.size()) {
+  for (const PlanConstant& constant : plan_->constants())
+    collapseIntoHugePages(constant.memory.begin, constant.memory.bytes);
+}
 
 void TimedPlan::run(const void* const* inputs, void* const* outputs, const std::function<std::int64_t()>& clock_ns) {
   instance_.runTimed(inputs, outputs, begin_ns_.data(), elapsed_ns_.data(), clock_ns);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/clock.h"
+#include "core/base/huge_pages.h"
 #include "core/plan/batch_independence.h"
 #include "core/runtime/machine_facts.h"
 #include "core/runtime/plan_device.h"
@@ -164,7 +165,11 @@ PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
   const bool tried = weights.bytes() != packed_bytes;
   entry->plan = Plan::compile(spec_, entry->request, processKernels(), weights);
   // Not for every size that comes: what only other weights are packed from is made once for all of them.
-  if (tried) weights.releaseUnused();
+  if (tried) {
+    weights.releaseUnused();
+    moved_.clear();  // the addresses of freed ones may come again
+  }
+  moveConstants(*entry->plan);
   plan_bytes += entry->bytes();
   entry->giveBack(entry->takeIdle());  // its arena counts before anything is dropped for it
   entry->users = 2;                    // the table and the caller
@@ -266,6 +271,13 @@ std::vector<const void*> PlanCache::constantData() const {
   std::vector<const void*> data;
   for (const at::Tensor& constant : constants_) data.push_back(constant.data_ptr());
   return data;
+}
+
+void PlanCache::moveConstants(const Plan& plan) {
+  for (const PlanConstant& constant : plan.constants()) {
+    if (constant.computed || moved_.insert(constant.memory.begin).second)
+      collapseIntoHugePages(constant.memory.begin, constant.memory.bytes);
+  }
 }
 
 WeightCache& PlanCache::weightsOf(int node) {

@@ -147,6 +147,9 @@ class PlanCache {
   PlanRequest makeRequest(const Signature& signature) const;
   void choose(PlanRequest& request, WeightCache& weights);
   std::vector<const void*> constantData() const;
+  // Moves constants that a plan reads in place into huge pages; those of all plans once, since each request waits for
+  // the other processors.
+  void moveConstants(const Plan& plan);
   void takePrepared();
   WeightCache& weightsOf(int node);
 
@@ -165,6 +168,7 @@ class PlanCache {
   std::unique_ptr<NewSizes> new_sizes_;  // null: at once
   std::optional<Sha256> spec_digest_;    // guarded by mutex_
   std::set<std::int32_t> measured_;      // numbers of threads; guarded by mutex_
+  std::set<const void*> moved_;          // constants in huge pages; guarded by mutex_
 
   // Reasons by Signature::key(), guarded by refusals_mutex_; runs with a plan do not look at them.
   mutable std::mutex refusals_mutex_;
