@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <set>
 #include <utility>
 #include <vector>
@@ -25,9 +26,15 @@ class KeptConstants {
     return bytes <= kMaxComputedBytesEach && computed_bytes_ + bytes <= kMaxComputedBytesPerPlan;
   }
   // Makes the buffer the plan's own; returns its data.
-  const void* keep(Buffer buffer);
+  const void* keep(Buffer buffer) {
+    computed_bytes_ += buffer.bytes();
+    return *computed_.insert(share(std::make_shared<const Buffer>(std::move(buffer)))).first;
+  }
   // Holds a buffer of the weight cache for the plan; returns its data.
-  const void* share(WeightCache::Packed packed);
+  const void* share(WeightCache::Packed packed) {
+    kept_.push_back(std::move(packed));
+    return kept_.back()->data();
+  }
 
   // True for what keep() returned.
   bool isComputed(const void* data) const { return computed_.count(data) != 0; }

@@ -1,10 +1,13 @@
 // Asks the kernels of a device in the order of the kernel list, or the one of a given name.
 #include "core/plan/kernel_choice.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/op/prepare.h"
+#include "core/plan/earlier_choices.h"
+#include "core/plan/kept_constants.h"
 
 namespace ipex_studio {
 
@@ -33,8 +36,27 @@ PrepareArgs KernelChooser::argsOn(Device& device, PrepareArgs args) const {
   return args;
 }
 
+// What other devices prepare holds memory of theirs.
+EarlierChoices* KernelChooser::earlierFor(const PrepareArgs& args) const {
+  if (earlier_ == nullptr || !args.target.device->isHost()) return nullptr;
+  const auto is_own = [&](const void* constant) { return kept_.isComputed(constant); };
+  return std::any_of(args.constant.begin(), args.constant.end(), is_own) ? nullptr : earlier_;
+}
+
 KernelChoice KernelChooser::choose(PrepareArgs asked, Device& device, bool ref_allowed) const {
   const PrepareArgs args = argsOn(device, std::move(asked));
+  EarlierChoices* const earlier = earlierFor(args);
+  const EarlierChoices::Question question{args, "", ref_allowed};
+  if (earlier != nullptr) {
+    if (const KernelChoice* known = earlier->find(question)) return *known;
+  }
+  KernelChoice choice = chooseFirst(args, ref_allowed);
+  if (earlier != nullptr && choice) earlier->keep(question, choice);
+  return choice;
+}
+
+KernelChoice KernelChooser::chooseFirst(const PrepareArgs& args, bool ref_allowed) const {
+  Device& device = *args.target.device;
   KernelChoice choice;
   choice.device = &device;
   if (!hasKernels(args.spec.kind, device) && !device.isHost()) {
@@ -62,19 +84,26 @@ KernelChoice KernelChooser::choose(PrepareArgs asked, Device& device, bool ref_a
 }
 
 KernelChoice KernelChooser::chooseNamed(const PrepareArgs& asked, const std::string& name) const {
-  KernelChoice choice;
   for (Device* device : devices()) {
-    for (const Kernel* kernel : candidates(asked.spec.kind, *device)) {
+    const PrepareArgs args = argsOn(*device, asked);
+    EarlierChoices* const earlier = earlierFor(args);
+    const EarlierChoices::Question question{args, name, true};
+    if (earlier != nullptr) {
+      if (const KernelChoice* known = earlier->find(question)) return *known;
+    }
+    for (const Kernel* kernel : candidates(args.spec.kind, *device)) {
       if (name != kernel->name()) continue;
       std::string reason;
-      choice.op = prepareBy(*kernel, argsOn(*device, asked), &reason);
+      KernelChoice choice;
+      choice.op = prepareBy(*kernel, args, &reason);
       if (!choice.op) continue;
       choice.kernel = kernel->name();
       choice.device = device;
+      if (earlier != nullptr) earlier->keep(question, choice);
       return choice;
     }
   }
-  return choice;
+  return {};
 }
 
 }  // namespace ipex_studio

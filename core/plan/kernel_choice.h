@@ -1,5 +1,5 @@
 // KernelChooser: finds the kernel that computes one operation, by its place in the kernel list or by name, and the
-// device it runs on. Private to core/plan.
+// device it runs on. Private to core/plan, but for KernelChoice.
 #pragma once
 
 #include <memory>
@@ -20,11 +20,16 @@ struct KernelChoice {
   explicit operator bool() const { return op != nullptr; }
 };
 
-// Immutable, hence thread-safe. The kernels, the target and the weights must outlive it.
+class EarlierChoices;
+class KeptConstants;
+
+// The kernels, the target, the weights and the constants must outlive it.
 class KernelChooser {
  public:
-  KernelChooser(const KernelList& kernels, const Target& target, WeightCache& weights)
-      : kernels_(kernels), target_(target), weights_(weights) {}
+  // `earlier`: takes over what was chosen before, but where an operand is a constant of this plan alone; may be null.
+  KernelChooser(const KernelList& kernels, const Target& target, WeightCache& weights, EarlierChoices* earlier,
+                const KeptConstants& kept)
+      : kernels_(kernels), target_(target), weights_(weights), earlier_(earlier), kept_(kept) {}
 
   // The devices that steps may run on, the target first. The host is always among them and has a kernel for everything.
   std::vector<Device*> devices() const;
@@ -46,10 +51,15 @@ class KernelChooser {
     return kernels_.candidates(kind, device.id().kind);
   }
   PrepareArgs argsOn(Device& device, PrepareArgs args) const;
+  // Null where nothing may be taken over.
+  EarlierChoices* earlierFor(const PrepareArgs& args) const;
+  KernelChoice chooseFirst(const PrepareArgs& args, bool ref_allowed) const;
 
   const KernelList& kernels_;
   const Target& target_;
   WeightCache& weights_;
+  EarlierChoices* earlier_;
+  const KeptConstants& kept_;
 };
 
 }  // namespace ipex_studio

@@ -46,6 +46,8 @@ struct MicroBatches {
   std::int64_t firstSample(std::int64_t micro_batch) const { return std::min(micro_batch * samples, batch - samples); }
 };
 
+class EarlierChoices;
+
 struct PlanRequest {
   std::vector<TensorDesc> tensor_inputs;  // per input; integer inputs have an absent desc
   std::vector<std::int64_t> int_inputs;   // per input; 0 for tensors
@@ -53,6 +55,7 @@ struct PlanRequest {
   Target target;
   std::shared_ptr<const PlanChoices> choices;         // for the sizes of one micro-batch, if there are any; may be null
   std::shared_ptr<const MicroBatches> micro_batches;  // null: the whole batch at once
+  EarlierChoices* earlier = nullptr;                  // of plans of the same spec and constants; may be null
 };
 
 class Plan {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/op/layout_text.h"
+#include "core/plan/earlier_choices.h"
 #include "core/plan/plan_arena.h"
 #include "core/plan/plan_concat.h"
 #include "core/plan/plan_pointwise_depthwise.h"
@@ -32,12 +33,13 @@ PlanCompiler::PlanCompiler(const PlanSpec& spec, const PlanRequest& request, con
     : spec_(spec),
       request_(request),
       values_(spec, request),
-      chooser_(kernels, request.target, weights),
+      chooser_(kernels, request.target, weights, request.earlier, kept_),
       steps_(values_),
       layouts_(values_, chooser_, steps_, kept_, weights),
       folding_(values_, chooser_, layouts_, kept_) {}
 
 PlanParts PlanCompiler::compile() {
+  if (request_.earlier != nullptr) request_.earlier->beginPlan();
   PlanParts parts;
   walkPlan(spec_, request_, values_, *this);
   bindOutputs(&parts);

@@ -1,6 +1,8 @@
 // Handles one node of a spec at a time: integers are computed, views are made, everything else goes to the sink.
 #include "core/plan/plan_walk.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "core/base/error.h"
@@ -8,6 +10,14 @@
 #include "core/plan/plan_split.h"
 
 namespace ipex_studio {
+
+void refuseInputs(const StepLabel& label, const std::string& why) {
+  throw Error(ExitCode::kFailure,
+              fmt::format("The optimized model cannot take these inputs: '{}': {}; use the sizes it was "
+                          "optimized for, or optimize it again with these.",
+                          label.name, why));
+}
+
 namespace {
 
 // True if this is a padding by nothing: models often pad up to a multiple that is already reached.

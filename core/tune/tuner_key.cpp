@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "core/op/layout_text.h"
 #include "core/op/shape_rules.h"
@@ -62,14 +63,14 @@ Sha256 specDigest(const PlanSpec& spec) {
 std::string planText(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, bool allow_winograd,
                      const Sha256* begun) {
   Sha256 digest = begun != nullptr ? *begun : specDigest(spec);
-  const auto add = [&](const std::string& text) { digest.update(text.data(), text.size()); };
+  const auto add = [&](std::string_view text) { digest.update(text.data(), text.size()); };
   for (const TensorDesc& input : request.tensor_inputs)
     add(fmt::format("{} {};", operandText(input), fmt::join(input.strides.toVector(), ",")));
   add(fmt::format("{}", fmt::join(request.int_inputs, ",")));
   // With other kernels the choice may be another.
   for (int kind = 0; kind < kOpKindCount; ++kind) {
     for (const Kernel* kernel : kernels.candidates(static_cast<OpKind>(kind), request.target.device->id().kind))
-      add(std::string(kernel->name()) + "\n");
+      add(kernel->name()), add("\n");
   }
   if (!allow_winograd) add("no winograd");
   // A sample of the weights, since an algorithm that was exact enough for other weights need not be so for these.

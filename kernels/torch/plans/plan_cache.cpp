@@ -160,14 +160,14 @@ PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
   }
   const std::int64_t begin = nowNs();
   WeightCache& weights = weightsOf(signature.node);
-  const std::size_t packed_bytes = weights.bytes();
-  choose(entry->request, weights);
-  const bool tried = weights.bytes() != packed_bytes;
+  const bool tried = choose(entry->request, weights);
+  entry->request.earlier = &earlier_;
   entry->plan = Plan::compile(spec_, entry->request, processKernels(), weights);
   // Not for every size that comes: what only other weights are packed from is made once for all of them.
   if (tried) {
+    earlier_.clear();  // holds such weights, and addresses that may come again
     weights.releaseUnused();
-    moved_.clear();  // the addresses of freed ones may come again
+    moved_.clear();
   }
   moveConstants(*entry->plan);
   plan_bytes += entry->bytes();
@@ -186,11 +186,11 @@ PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
   return entry.release();
 }
 
-// Sets `choices` and `micro_batches`.
-void PlanCache::choose(PlanRequest& request, WeightCache& weights) try {
-  if (value_hook_) return;  // micro-batches, and steps that compute several nodes, would hide values
-  if (choices_.empty() && !tuning_) return;
-  if (!request.target.device->isHost()) return;  // measurements are those of the host
+// Sets `choices` and `micro_batches`. True if weights may have been packed for kernels that were not chosen.
+bool PlanCache::choose(PlanRequest& request, WeightCache& weights) try {
+  if (value_hook_) return false;  // micro-batches, and steps that compute several nodes, would hide values
+  if (choices_.empty() && !tuning_) return false;
+  if (!request.target.device->isHost()) return false;  // measurements are those of the host
   if (!spec_digest_) spec_digest_ = specDigest(spec_);
   TunedPlan known;
   if (!choices_.empty()) {
@@ -200,15 +200,17 @@ void PlanCache::choose(PlanRequest& request, WeightCache& weights) try {
     from_record.spec_digest = &*spec_digest_;
     known = tunePlan(spec_, request, processKernels(), choices_, weights, from_record);
   }
+  bool measures = false;
   if (known.entries.empty() && tuning_) {
-    known = tuning_->choose(spec_, request, processKernels(), weights, measured_.insert(request.target.threads).second,
-                            &*spec_digest_);
+    measures = measured_.insert(request.target.threads).second;
+    known = tuning_->choose(spec_, request, processKernels(), weights, measures, &*spec_digest_);
     for (const TuningEntry& entry : known.entries) choices_.put(known.key, entry);
   }
   request.choices = std::move(known.choices);
   request.micro_batches = std::move(known.micro_batches);
+  return measures || !known.entries.empty();
 } catch (const std::bad_alloc&) {
-  // Candidates side by side need more memory than the plan.
+  return true;  // candidates side by side need more memory than the plan
 }
 
 void PlanCache::dropOverBudget(std::vector<Entry*>& entries, const Entry* newest) {

@@ -20,6 +20,7 @@
 #include <torch/script.h>
 
 #include "core/base/sha256.h"
+#include "core/plan/earlier_choices.h"
 #include "core/plan/plan.h"
 #include "core/plan/prepared_weights.h"
 #include "core/record/records_json.h"
@@ -145,7 +146,7 @@ class PlanCache {
   void freeRetired();
   void release(Entry* entry) const;
   PlanRequest makeRequest(const Signature& signature) const;
-  void choose(PlanRequest& request, WeightCache& weights);
+  bool choose(PlanRequest& request, WeightCache& weights);
   std::vector<const void*> constantData() const;
   // Moves constants that a plan reads in place into huge pages; those of all plans once, since each request waits for
   // the other processors.
@@ -169,6 +170,7 @@ class PlanCache {
   std::optional<Sha256> spec_digest_;    // guarded by mutex_
   std::set<std::int32_t> measured_;      // numbers of threads; guarded by mutex_
   std::set<const void*> moved_;          // constants in huge pages; guarded by mutex_
+  EarlierChoices earlier_;               // guarded by mutex_
 
   // Reasons by Signature::key(), guarded by refusals_mutex_; runs with a plan do not look at them.
   mutable std::mutex refusals_mutex_;

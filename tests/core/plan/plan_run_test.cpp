@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/plan/earlier_choices.h"
 #include "core/plan/plan.h"
 #include "tests/core/plan/all_kernels.h"
 #include "tests/core/plan/plan_interpreter.h"
@@ -68,10 +69,12 @@ std::string placedSteps(const Plan& plan) {
 void expectSameNumbers(const RandomPlan& random, const KernelList& list, std::uint64_t seed, const std::string& which) {
   const bool channels_last = seed % 3 == 0;
   WeightCache weights;
+  EarlierChoices earlier;
   for (const std::int64_t batch : {0, 3}) {  // the second time recompiled for another size
     std::vector<Tensor> inputs = batch == 0 ? random.inputs : testing::otherInputs(random, seed + 1, batch);
     const auto expected = interpret(random.spec, inputs, random.ints, random.constants, kernels());
-    const PlanRequest request = requestFor(random, inputs, channels_last, 1 + static_cast<int>(seed % 2));
+    PlanRequest request = requestFor(random, inputs, channels_last, 1 + static_cast<int>(seed % 2));
+    request.earlier = &earlier;
     if (!expected) {
       ASSERT_NE(batch, 0);
       // Refused, unless the plan computes an operand that now broadcasts the other way in a step of its own.
