@@ -1,12 +1,12 @@
-// Convolution 3 × 3 with stride 1 of channels-last images by Winograd's minimal filtering: tiles of 2 × 2 results
-// need 4 instead of 9 products per result and round as a sum of products does, tiles of 4 × 4 results need 2.25 and
-// round up to twice as much. Where a result is not finite, its tile is computed once more as a sum of products: one
-// value that is not would otherwise reach results whose window it is not in.
+// Convolution 3 × 3 with stride 1 and any dilation of channels-last images by Winograd's minimal filtering: tiles of
+// 2 × 2 results need 4 instead of 9 products per result and round as a sum of products does, tiles of 4 × 4 results
+// need 2.25 and round up to twice as much. Where a result is not finite, its tile is computed once more as a sum of
+// products: one value that is not would otherwise reach results whose window it is not in.
 // Sources: Lavin, Gray: Fast Algorithms for Convolutional Neural Networks (2015); that the choice of points decides
 // on the error: Barabasz, Anderson, Soodhalter, Gregg: Error Analysis and Improving the Accuracy of Winograd
 // Convolution for Deep Neural Networks (2020).
 //
-// Declines: dtype, rank, empty, geometry (another window, a stride, dilation, groups), few-channels, few-pixels,
+// Declines: dtype, rank, empty, geometry (another window, a stride, groups), few-channels, few-pixels,
 // weights-not-constant, weights-not-finite, bias-not-constant, blocked-weights, post-ops (operands that broadcast along
 // some of the spatial axes only).
 #define HWY_TARGET_INCLUDE "kernels/gemm/convolution_winograd_simd.cpp"
@@ -82,9 +82,17 @@ struct WinogradPlace {
   std::int64_t image = 0, y = 0, x = 0;
 };
 
+// The first line of the tiles in row `number` of `count`, or the first column: grids follow each other.
+inline std::int64_t firstOfTile(std::int64_t number, std::int64_t count, std::int64_t results, std::int64_t step,
+                                std::int64_t tile) {
+  const std::int64_t of_grid = count / std::min(step, results);
+  return number / of_grid + number % of_grid * tile * step;
+}
+
 inline WinogradPlace placeOfTile(const WinogradJob& job, std::int64_t tile) {
   const std::int64_t of_image = job.tile_lines * job.line_tiles, in_image = tile % of_image;
-  return {tile / of_image, in_image / job.line_tiles * job.tile, in_image % job.line_tiles * job.tile};
+  return {tile / of_image, firstOfTile(in_image / job.line_tiles, job.tile_lines, job.out_height, job.step_y, job.tile),
+          firstOfTile(in_image % job.line_tiles, job.line_tiles, job.out_width, job.step_x, job.tile)};
 }
 
 // The places of the values of a tile's window; `zeros` outside of the image.
@@ -98,7 +106,7 @@ void findWindow(const WinogradJob& job, const float* x, std::int64_t tile, const
   const WinogradPlace place = placeOfTile(job, tile);
   for (int i = 0; i < kWindow; ++i) {
     for (int j = 0; j < kWindow; ++j) {
-      const std::int64_t row = place.y - job.pad_top + i, column = place.x - job.pad_left + j;
+      const std::int64_t row = place.y - job.pad_top + i * job.step_y, column = place.x - job.pad_left + j * job.step_x;
       const bool inside = row >= 0 && row < job.height && column >= 0 && column < job.width;
       window[i][j] =
           inside ? x + place.image * job.image_stride + row * job.line_stride + column * job.pixel_stride : zeros;
@@ -241,11 +249,12 @@ template <class Visit>
 void visitPixels(const WinogradJob& job, std::int64_t first, std::int64_t count, const Visit& visit) {
   for (std::int64_t t = 0; t < count; ++t) {
     const WinogradPlace place = placeOfTile(job, first + t);
-    const std::int64_t lines = std::min(job.tile, job.out_height - place.y);
-    const std::int64_t columns = std::min(job.tile, job.out_width - place.x);
+    const std::int64_t lines = std::min(job.tile, (job.out_height - place.y + job.step_y - 1) / job.step_y);
+    const std::int64_t columns = std::min(job.tile, (job.out_width - place.x + job.step_x - 1) / job.step_x);
     for (std::int64_t i = 0; i < lines; ++i) {
       for (std::int64_t j = 0; j < columns; ++j) {
-        visit((t * job.tile + i) * job.tile + j, place.image, (place.y + i) * job.out_width + place.x + j);
+        const std::int64_t pixel = (place.y + i * job.step_y) * job.out_width + place.x + j * job.step_x;
+        visit((t * job.tile + i) * job.tile + j, place.image, pixel);
       }
     }
   }
@@ -393,7 +402,7 @@ class ConvolutionWinograd final : public Kernel {
     const auto all = [](const Ints& list, std::int64_t value) {
       return std::all_of(list.begin(), list.end(), [&](std::int64_t item) { return item == value; });
     };
-    if (!plain || !all(geometry.stride, 1) || !all(geometry.dilation, 0)) return Verdict::no("geometry");
+    if (!plain || !all(geometry.stride, 1)) return Verdict::no("geometry");
     if (std::min(x.dims[1], w.dims[0]) < kMinChannels) return Verdict::no("few-channels");
     if (args.dst[0].dims[0] * args.dst[0].dims[2] * args.dst[0].dims[3] < kMinTiles * tile_ * tile_)
       return Verdict::no("few-pixels");
@@ -428,6 +437,10 @@ class ConvolutionWinograd final : public Kernel {
   }
 
  private:
+  std::int64_t tilesOfAxis(std::int64_t results, std::int64_t step) const {
+    return std::min(step, results) * ceilDiv(ceilDiv(results, step), tile_);
+  }
+
   void describe(const PrepareArgs& args, const TensorDesc& x, WinogradJob* job) const {
     const GemmRows rows = windowRows(args);
     job->tile = tile_;
@@ -443,8 +456,11 @@ class ConvolutionWinograd final : public Kernel {
     job->image_stride = x.strides[0];
     job->line_stride = x.strides[2];
     job->pixel_stride = x.strides[3];
-    job->tile_lines = ceilDiv(job->out_height, tile_);
-    job->line_tiles = ceilDiv(job->out_width, tile_);
+    const ConvolutionGeometry geometry = convolutionGeometry(args.spec, 2);
+    job->step_y = geometry.dilation[0] + 1;
+    job->step_x = geometry.dilation[1] + 1;
+    job->tile_lines = tilesOfAxis(job->out_height, job->step_y);
+    job->line_tiles = tilesOfAxis(job->out_width, job->step_x);
     const auto [width, max_rows] = IPEX_SELECT_TARGET(winogradPanel, args.target.isa)();
     job->panel_width = width;
     const std::int64_t lanes = width / 2;

@@ -10,14 +10,17 @@
 namespace ipex_studio {
 
 // The image is cut into tiles of `tile` × `tile` results, 2 or 4, whose windows become points() values of each channel.
+// With dilation the results of a tile lie as far apart as the taps: every step_y-th line and step_x-th column, from each
+// of the first ones on, is a grid of its own.
 // The values of a block of tiles with all channels are multiplied point by point with those of the weights, panel by
 // panel of columns.
 struct WinogradJob {
   std::int64_t tile = 2;
   std::int64_t images = 0, channels = 0, columns = 0;
   std::int64_t height = 0, width = 0, out_height = 0, out_width = 0, pad_top = 0, pad_left = 0;
+  std::int64_t step_y = 1, step_x = 1;                               // from one tap to the next
   std::int64_t image_stride = 0, line_stride = 0, pixel_stride = 0;  // of the source
-  std::int64_t tile_lines = 0, line_tiles = 0;                       // of an image
+  std::int64_t tile_lines = 0, line_tiles = 0;                       // of an image, all grids side by side
   std::int64_t block_tiles = 0;
   std::int64_t channel_room = 0;  // channels of a row of values, in whole vectors
   std::int32_t panel_width = 0;

@@ -135,6 +135,16 @@ const std::vector<Case>& convolutionCases() {
       {"convolution{padding=[1,2]}",
        {S::of({64, 16, 5, 1}), S::weight({16, 16, 3, 3}), S::weight({16})},
        "convolution_winograd_4x4"},
+      // grids of taps that lie apart: more and fewer results than the distance, another one for lines
+      {"convolution{dilation=[2,2],padding=[2,2]}|relu",
+       {S::of({2, 20, 13, 11}), S::weight({24, 20, 3, 3}), S::weight({24})},
+       "convolution_winograd_4x4"},
+      {"convolution{dilation=[3,5],padding=[3,5]}|add(0)",
+       {S::of({2, 16, 20, 17}), S::weight({17, 16, 3, 3}), S::none(), S::dying({2, 17, 20, 17})},
+       "convolution_winograd"},
+      {"convolution{dilation=[12,24],padding=[12,24]}",
+       {S::of({1, 16, 20, 23}), S::weight({16, 16, 3, 3}), S::weight({16})},
+       "convolution_winograd"},
       // packed products: rows in place, in windows, gathered; tails of rows, columns and depth
       {"convolution{}|relu", {S::of({1, 24, 9, 11}), S::weight({72, 24, 1, 1}), S::weight({72})}, "convolution_simd"},
       {"convolution{}|hardswish",
