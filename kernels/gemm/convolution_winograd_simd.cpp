@@ -151,10 +151,12 @@ void transformImage(const WinogradJob& job, const float* x, std::int64_t first, 
 inline void multiplyPoints(const WinogradJob& job, const float* values, const float* weights, const float* zeros,
                            std::int64_t count, float* products) {
   const TileKind& kind = kindOf(job.panel_width);
+  constexpr std::int32_t piece = 0;
   const std::int64_t offset = 0, shares = (count + kind.max_rows - 1) / kind.max_rows;
   GemmTile tile;
   tile.row_stride = job.channel_room;
   tile.offsets = &offset;
+  tile.pieces = &piece;
   tile.length = job.channels;
   tile.bias = zeros;
   tile.c_stride = tile.lines_stride = job.panel_width;

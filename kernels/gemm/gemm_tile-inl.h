@@ -40,13 +40,14 @@ void multiplyTile(const GemmTile& t) {
 #pragma GCC unroll 4
     for (int i = 0; i < kWidth; i += kLine) hwy::Prefetch(t.lines + r * t.lines_stride + i);
   }
-  const float* b = t.b;
   const auto stride = static_cast<std::int64_t>(t.row_stride * sizeof(float));
   for (std::int64_t segment = 0; segment < t.segments; ++segment) {
+    const std::int32_t piece = t.pieces[segment];
+    const float* b = t.b + piece * t.length * kWidth;
     // Three rows to a base: base, base + stride and base + 2 · stride are addresses of one instruction.
     constexpr int kBases = (kRows + 2) / 3;
     const char* base[kBases];
-    base[0] = reinterpret_cast<const char*>(t.a + t.offsets[segment]);
+    base[0] = reinterpret_cast<const char*>(t.a + t.offsets[piece]);
 #pragma GCC unroll 8
     for (int i = 1; i < kBases; ++i) base[i] = base[i - 1] + 3 * stride;
     for (std::int64_t k = t.length; k > 0; --k, b += kWidth) {

@@ -43,6 +43,7 @@ GemmTile panelTile(const GemmJob& job, const GemmCall& call, const GemmPanel& pa
   GemmTile tile;
   tile.row_stride = job.row_stride;
   tile.offsets = job.offsets.data();
+  tile.pieces = job.pieces.data();
   tile.segments = static_cast<std::int64_t>(job.offsets.size());
   tile.length = job.length;
   tile.b = call.weights + panel.weights;
@@ -122,10 +123,13 @@ void runGemm(const GemmJob& job, const GemmCall& call, float* scratch, std::int6
       GemmTile tile = panelTile(job, call, panel);
       const float* span = rows + (panel.group - first_group) * job.group_stride;
       const std::int64_t tiles = (span_rows + kind.max_rows - 1) / kind.max_rows;
+      std::int32_t pieces[kGemmMaxPieces];
+      if (job.leaves_out) tile.pieces = pieces;
       for (std::int64_t done = 0; done < count; done += span_rows, span += job.span_stride) {
         for (std::int64_t t = 0; t < tiles; ++t) {
           const std::int64_t begin = span_rows * t / tiles, size = span_rows * (t + 1) / tiles - begin;
           tile.a = span + begin * job.row_stride;
+          if (job.leaves_out) tile.segments = piecesInside(job, row + done + begin, size, pieces);
           runTile(job, call, panel, kind.run[size], row + done + begin, size, buffers, tile);
         }
       }
@@ -191,6 +195,7 @@ std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job,
   const std::int64_t groups = job.rows.groups, depth = job.rows.depth();
   job.panels = cutIntoPanels(job.columns / groups, groups, depth, traits);
   planPostOps(args.spec.post_ops, &job);
+  job.leaves_out = true;
   planRows(args.target.threads, &job);
   job.pointwise = pointwiseApply(args.target.isa);
 

@@ -22,15 +22,17 @@ namespace ipex_studio {
 
 constexpr int kGemmMaxRows = 14;
 constexpr int kGemmMaxWidth = 48;
+constexpr int kGemmMaxPieces = 64;  // of rows of which pieces are left out
 
 enum class GemmActivation { kClamp, kHardSwish };
 
-// c = activation(a · b + bias + addend) for up to kGemmMaxRows rows `row_stride` apart; a row is `segments` pieces of
-// `length` values each, at `offsets` from its begin.
+// c = activation(a · b + bias + addend) for up to kGemmMaxRows rows `row_stride` apart. A row is pieces of `length` values
+// each, number i at offsets[i] from its begin; `pieces` names the `segments` of them that are multiplied.
 struct GemmTile {
   const float* a = nullptr;
   std::int64_t row_stride = 0;
   const std::int64_t* offsets = nullptr;
+  const std::int32_t* pieces = nullptr;
   std::int64_t segments = 1, length = 0;
   const float* b = nullptr;
   const float* bias = nullptr;    // width values
@@ -92,7 +94,11 @@ struct GemmJob {
   std::int64_t planes = 1, plane_rows = 0, span_rows = 0, block_rows = 0;
   std::int64_t row_stride = 0, span_stride = 0, group_stride = 0;
   std::vector<std::int64_t> offsets;
+  std::vector<std::int32_t> pieces;  // all of them
   std::int64_t length = 0;
+  // True if tiles leave out the pieces that all their rows have in the padding, of zeros; a piece is then a tap, or a
+  // line of taps (joined). To be set where the code can do that; planning takes it back where it does not pay.
+  bool leaves_out = false, joined = false;
   std::int64_t window_lines = 0, window_width = 0, pixel_stride = 0;  // kWindow: of one plane or channel plane
   std::int64_t row_shares = 1, column_shares = 1;                     // number of tasks: their product
   // Post-operations: those that the tile computes in registers, then the rest of the chain.
@@ -145,6 +151,9 @@ bool describeOperands(const PrepareArgs& args, const TensorDesc& dst, std::vecto
 
 // Splits post_ops into what tiles do in registers and the rest; a chain's operands must have been described.
 void planPostOps(const std::vector<PostOp>& post_ops, GemmJob* job);
+
+// Names in `pieces` those that at least one of the rows [row, row + count) has inside of the image; returns their number.
+std::int64_t piecesInside(const GemmJob& job, std::int64_t row, std::int64_t count, std::int32_t* pieces);
 
 // Chooses where rows are read, blocks and shares for `threads`.
 void planRows(std::int32_t threads, GemmJob* job);

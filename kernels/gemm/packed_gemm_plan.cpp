@@ -1,6 +1,7 @@
 // Partition of a packed matrix product: panels of columns by lanes, blocks of rows by cache, shares by threads.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "kernels/common/convolution_geometry.h"
 #include "kernels/common/loop_nest.h"
@@ -199,7 +200,7 @@ std::int64_t matrixStride(const GemmRows& r) {
 void planSegments(const std::array<std::int64_t, 3>& tap, std::int64_t channel, GemmJob* job) {
   const GemmRows& r = job->rows;
   const std::int64_t run = r.channels_innermost ? r.channels : 1;
-  const bool joined = tap[2] == run;
+  const bool joined = job->joined = tap[2] == run;
   const std::int64_t outer = r.channels_innermost ? 1 : r.channels;
   job->length = run * (joined ? r.kernel[2] : 1);
   job->offsets.clear();
@@ -241,8 +242,9 @@ void planWindow(GemmJob* job) {
 
 void planGather(GemmJob* job) {
   const GemmRows& r = job->rows;
-  job->offsets = {0};
-  job->length = r.depth();
+  job->offsets.clear();
+  job->length = job->leaves_out ? r.channels : r.depth();
+  for (std::int64_t begin = 0; begin < r.depth(); begin += job->length) job->offsets.push_back(begin);
   // Copies write whole vectors: the distance keeps them out of the row of another group.
   job->row_stride = apart(r.depth() + kCopyOverrun);
   job->span_stride = 0;
@@ -319,11 +321,60 @@ void planRows(std::int32_t threads, GemmJob* job) {
   const std::int64_t share = ceilDiv(ceilDiv(job->plane_rows, job->span_rows), shares_per_plane) * job->span_rows;
   job->block_rows = ceilDiv(ceilDiv(share, ceilDiv(share, fitting)), job->span_rows) * job->span_rows;
   if (!by_lines) job->span_rows = job->block_rows;
+  // To look for what can be left out costs some ten nanoseconds per tile.
+  constexpr std::int64_t kLongPiece = 64;
+  job->leaves_out = job->leaves_out && padded && r.channels_innermost && r.taps() > 1 && r.taps() <= kGemmMaxPieces &&
+                    r.channels >= kLongPiece;
   if (job->source == GemmSource::kInPlace) planInPlace(job);
   if (job->source == GemmSource::kWindow) planWindow(job);
   if (job->source == GemmSource::kGather) planGather(job);
+  job->pieces.resize(job->offsets.size());
+  std::iota(job->pieces.begin(), job->pieces.end(), 0);
   job->matrix = matrix && job->source == GemmSource::kInPlace;
   if (job->matrix) job->row_stride = stride;
+}
+
+namespace {
+
+struct Places {
+  std::array<std::int64_t, 3> first{}, last{};
+};
+
+// The places along the three axes that the rows [row, row + count) lie between.
+Places placesOf(const GemmRows& r, std::int64_t row, std::int64_t count) {
+  Places places;
+  std::int64_t first = row, last = row + count - 1;
+  for (int axis = 2; axis >= 0; --axis) {
+    const bool same = first / r.out[axis] == last / r.out[axis];
+    places.first[axis] = same ? first % r.out[axis] : 0;
+    places.last[axis] = same ? last % r.out[axis] : r.out[axis] - 1;
+    first /= r.out[axis];
+    last /= r.out[axis];
+  }
+  return places;
+}
+
+}  // namespace
+
+std::int64_t piecesInside(const GemmJob& job, std::int64_t row, std::int64_t count, std::int32_t* pieces) {
+  const GemmRows& r = job.rows;
+  const Places places = placesOf(r, row, count);
+  const auto inside = [&](int axis, std::int64_t tap) {
+    const std::int64_t shift = tap * r.dilation[axis] - r.padding[axis];
+    return places.first[axis] * r.stride[axis] + shift < r.in[axis] && places.last[axis] * r.stride[axis] + shift >= 0;
+  };
+  const std::int64_t of_line = job.joined ? 1 : r.kernel[2];
+  std::int32_t piece = 0;
+  std::int64_t found = 0;
+  for (std::int64_t z = 0; z < r.kernel[0]; ++z) {
+    for (std::int64_t y = 0; y < r.kernel[1]; ++y) {
+      const bool line_inside = inside(0, z) && inside(1, y);
+      for (std::int64_t x = 0; x < of_line; ++x, ++piece) {
+        if (line_inside && (job.joined || inside(2, x))) pieces[found++] = piece;
+      }
+    }
+  }
+  return found;
 }
 
 std::size_t packedWeightBytes(const GemmJob& job) {
