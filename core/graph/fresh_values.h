@@ -1,4 +1,4 @@
-// Values that own their memory.
+// Values that own their memory, and the names it has.
 #pragma once
 
 #include "core/torch/torch_compat.h"
@@ -11,9 +11,9 @@ bool isFresh(const torch::jit::Value* value);
 // Operators whose schema promises a fresh result but which may return their input or a view of it.
 bool mayReturnInput(const torch::jit::Node* node);
 
-// True if no other value ever names the memory of `value`, so that nothing can write to it: it is fresh, and only
-// operators that neither write to it nor return it read it. Lists for operators of ours are read through: libtorch's
-// analysis takes for a name of anything what stands in a list that it does not know.
-bool hasOneName(const torch::jit::Value* value);
+// True if nothing ever writes to the memory of `value`: it is fresh, or a view of what is, and all other names of the
+// memory are known and only read: views, elements of lists and tuples that do not leave the graph, results of branches
+// and loops. libtorch's analysis takes an element that is read out of a list for a name of anything.
+bool isOnlyRead(const torch::jit::Value* value);
 
 }  // namespace ipex_studio

@@ -102,14 +102,14 @@ MemoryWrites memoryWrites(torch::jit::Graph& graph, const torch::jit::AliasDb& a
 }
 
 bool isWritten(const Value* value, const MemoryWrites& writes, const torch::jit::AliasDb& aliases) {
-  return !hasOneName(value) && (aliases.hasWriters(value) || sharesWithAny(value, writes.carried, aliases));
+  return (aliases.hasWriters(value) || sharesWithAny(value, writes.carried, aliases)) && !isOnlyRead(value);
 }
 
 bool mayBeWrittenAfter(const Value* value, const Node* node, const MemoryWrites& writes,
                        const torch::jit::AliasDb& aliases) {
-  if (hasOneName(value)) return false;
-  if (sharesWithAny(value, writes.carried, aliases)) return true;
-  if (!aliases.hasWriters(value)) return false;
+  const bool is_carried = sharesWithAny(value, writes.carried, aliases);
+  if ((!is_carried && !aliases.hasWriters(value)) || isOnlyRead(value)) return false;
+  if (is_carried) return true;
   if (value->node()->kind() == c10::prim::Constant) return true;
   const torch::jit::ValueSet values{value};
   return std::any_of(writes.writers.begin(), writes.writers.end(), [&](Node* writer) {

@@ -209,6 +209,10 @@ void RegionLevels::add(Node* node, const NodeEffects& effects, bool strided, boo
     declines_.emplace_back(node, LoweringDecline{reasons::kTrainingMode, "The model asks for a gradient through it."});
   } else if (strided) {
     declines_.emplace_back(node, LoweringDecline{reasons::kOtherUses, "The order of its result in memory is read."});
+  } else if (effects.kept.contains(node) && !carriesOperands(node) && !placed.sizes) {
+    if (std::holds_alternative<LoweredNode>(lowerNode(node)))
+      declines_.emplace_back(node,
+                             LoweringDecline{reasons::kAliased, "Its result may be written to under another name."});
   } else if (!interpreted && !placed.transparent) {
     auto lowered = lowerNode(node);
     if (auto* ops = std::get_if<LoweredNode>(&lowered); ops != nullptr && left_out) {

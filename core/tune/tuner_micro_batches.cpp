@@ -15,6 +15,10 @@ namespace {
 constexpr int kMaxHalvings = 5;
 // Micro-batches have to gain this much of the whole batch's time.
 constexpr double kMinMicroBatchGain = 0.03;
+// Whatever the budget, the whole batch is measured if that is expected to take no longer.
+constexpr std::int64_t kMinWholeBudget_ns = 300'000'000;
+// So many sizes have to be measured to be chosen from without the whole batch.
+constexpr std::size_t kMinSizesWithoutWhole = 3;
 // A contender that is this much slower than the best does not run again.
 constexpr double kHopeless = 1.1;
 constexpr int kMaxRounds[] = {4, 12};  // quick, full
@@ -42,11 +46,14 @@ class SliceBench {
         deadline_ns_(search.clock_ns() + search.budget_ns),
         inputs_(memory_.take(request.tensor_inputs)) {}
 
-  // Measures from few samples to the whole batch, as far as time allows; at least two sizes.
+  // Measures the fewest samples and the whole batch first, if there is time for it; then from few samples on, as far as
+  // time allows. Where weights are large, the fewest samples are the worst choice, not a safe one.
   void run(const std::vector<SharedMicroBatches>& sizes) {
-    for (const SharedMicroBatches& micro_batches : sizes) {
-      if (!addIfTime(micro_batches)) return;
-    }
+    add(sizes.front());
+    const std::int64_t end_ns = std::max(deadline_ns_, search_.clock_ns() + kMinWholeBudget_ns);
+    if (expectedEnd_ns(*sizes.back()) <= end_ns) add(sizes.back());
+    const std::size_t open = sizes.size() - (has_whole_ ? 1 : 0);
+    for (std::size_t size = 1; size < open && expectedEnd_ns(*sizes[size]) <= deadline_ns_; ++size) add(sizes[size]);
     for (int round = 1; round < kMaxRounds[search_.effort > 1 ? 1 : 0]; ++round) {
       const double limit_ns = kHopeless * best()->batch_ns();
       for (Contender& contender : contenders_) {
@@ -61,9 +68,9 @@ class SliceBench {
   SharedMicroBatches chosen() const {
     const auto least = best();
     const Contender& last = contenders_.back();
-    if (&*least == &last) return nullptr;
-    const bool is_whole = last.micro_batches->count() == 1;
-    return is_whole && least->batch_ns() > (1 - kMinMicroBatchGain) * last.batch_ns() ? nullptr : least->micro_batches;
+    if (&*least == &last || (!has_whole_ && contenders_.size() < kMinSizesWithoutWhole)) return nullptr;
+    return has_whole_ && least->batch_ns() > (1 - kMinMicroBatchGain) * last.batch_ns() ? nullptr
+                                                                                        : least->micro_batches;
   }
   const std::vector<Contender>& contenders() const { return contenders_; }
 
@@ -73,21 +80,26 @@ class SliceBench {
                             [](const Contender& a, const Contender& b) { return a.batch_ns() < b.batch_ns(); });
   }
 
-  bool addIfTime(const SharedMicroBatches& micro_batches) {
-    if (contenders_.size() >= 2) {
-      const Contender& before = contenders_.back();
-      if (search_.clock_ns() + 2 * before.last_run_ns * micro_batches->samples / before.micro_batches->samples >
-          deadline_ns_)
-        return false;
-    }
+  // When two runs at this size would end, by the run of the next smaller size.
+  std::int64_t expectedEnd_ns(const MicroBatches& micro_batches) const {
+    const Contender& before =
+        contenders_[contenders_.size() > 1 && has_whole_ ? contenders_.size() - 2 : contenders_.size() - 1];
+    return search_.clock_ns() + 2 * before.last_run_ns * micro_batches.samples / before.micro_batches->samples;
+  }
+
+  // Keeps contenders in the order of their samples.
+  void add(const SharedMicroBatches& micro_batches) {
     Contender fresh;
     fresh.micro_batches = micro_batches;
     fresh.plan = std::make_unique<TimedPlan>(
         spec_, withSamples(request_, micro_batches->inputs, micro_batches->samples), kernels_, weights_);
     fresh.outputs = memory_.take(fresh.plan->outputs());
     measure(fresh, 2);
-    contenders_.push_back(std::move(fresh));
-    return true;
+    const auto place = std::find_if(contenders_.begin(), contenders_.end(), [&](const Contender& contender) {
+      return contender.micro_batches->samples > micro_batches->samples;
+    });
+    contenders_.insert(place, std::move(fresh));
+    has_whole_ = has_whole_ || micro_batches->count() == 1;
   }
 
   // Successive micro-batches find in the caches what the one before left there, as they do within a batch. A fresh
@@ -117,6 +129,7 @@ class SliceBench {
   ZeroedMemory memory_;
   const std::vector<void*> inputs_;  // of the batch
   std::vector<Contender> contenders_;
+  bool has_whole_ = false;  // the last contender is the whole batch
 };
 
 // Proven sizes, ascending, the last being the whole batch; empty where none is proven.

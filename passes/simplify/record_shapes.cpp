@@ -2,7 +2,8 @@
 //   before  %y : Float(1, 8, *, *) = aten::conv2d(%x …)    in the place of each round
 //   after   %y : Float(1, 8, 32, 32) = aten::conv2d(%x …)
 // A value in the body of a loop has one type for all rounds, so that only the rank and dtype of levels of features are
-// known there. Afterwards fold-constants answers what these sizes decide.
+// known there. Afterwards canonicalize-sizes writes out lists of sizes whose length is known now, eliminate-list
+// reads them, and fold-constants answers what these sizes decide.
 // Declines: nothing with a remark (no example). Runs after fold-constants. Numerics: none.
 #include <algorithm>
 
@@ -37,7 +38,11 @@ bool isWrittenOut(Block* block) {
 bool recordShapesAgain(torch::jit::Graph& graph, PassContext& context) {
   if (!context.record_shapes || !isWrittenOut(graph.block())) return false;
   context.record_shapes();
-  return !isDisabled(context.options, kFoldConstants.name) && kFoldConstants.run(graph, context);
+  bool changed = false;
+  for (const Pass* pass : {&kCanonicalizeSizes, &kEliminateList, &kFoldConstants}) {
+    if (!isDisabled(context.options, pass->name)) changed |= pass->run(graph, context);
+  }
+  return changed;
 }
 
 }  // namespace

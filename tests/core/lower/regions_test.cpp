@@ -32,5 +32,62 @@ def forward(self, x):
   EXPECT_DOUBLE_EQ(result.coverage.nodes, 1);
 }
 
+// `uses` gets a list of two results of layers, and the place of one that is known in the run alone.
+Module listModel(const std::string& uses) {
+  return scriptModule(
+      "def forward(self, x):\n"
+      "    a = torch.tanh(torch.linear(x, self.w))\n    b = torch.relu(torch.linear(a, self.w))\n"
+      "    features = [a, b]\n    i = int(bool(x.sum() > 0))\n" +
+          uses,
+      {{"w", weight({4, 4})}});
+}
+const std::vector<Inputs>& listInputs() {
+  static const std::vector<Inputs> inputs{{at::ones({3, 4})}, {-at::ones({3, 4})}, {at::randn({5, 4})}};
+  return inputs;
+}
+
+// Elements that are read out of lists have names that libtorch's analysis takes for those of anything that is written.
+TEST(Regions, ElementsOfListsThatAreOnlyReadStayInside) {
+  const std::string write = "    boxes = [x + 1.0, x - 1.0]\n    boxes[i].mul_(2.0)\n";
+  for (const std::string& uses : std::vector<std::string>{
+           "    y = features[i] * 2.0\n" + write + "    return y + boxes[0], boxes[1]\n",
+           "    y = x\n    for k in range(i + 1):\n        y = y + features[k].view([-1, 4])\n" + write +
+               "    return y, boxes\n",
+           "    pair = (features, x)\n    f = features if i > 0 else [b]\n    y = f[0] + pair[0][1] + f[-1][:, :1]\n" +
+               write + "    return y, boxes[1], len(f)\n",
+           "    y = torch.cat(features + [x])\n    features.append(x)\n    y = y + features[i].sum()\n" + write +
+               "    return y, boxes[1]\n",
+           "    more: List[Tensor] = []\n    if i > 0:\n        more.append(a)\n    more += features\n" + write +
+               "    return more[0] + more[-i] + boxes[0], boxes[1]\n",
+           "    more: Dict[int, Tensor] = {}\n    more[i] = a\n    more[1 - i] = b\n" + write +
+               "    return more[0] + boxes[0], boxes[1], len(list(more.values()))\n"}) {
+    OptimizedModel result = expectSame(listModel(uses), listInputs());
+    const std::string text = result.module.get_method("forward").graph()->toString(false);
+    EXPECT_EQ(text.find("::linear("), std::string::npos) << text;
+  }
+}
+
+TEST(Regions, ElementsOfListsThatAreWrittenKeepTheirNames) {
+  for (const std::string& uses : std::vector<std::string>{
+           "    features[i].mul_(2.0)\n    return a + 0.0, b + 1.0\n",
+           "    more = [x * 1.0]\n    more += features\n    more[i].add_(1.0)\n    return a * 2.0, b + 1.0, more[0]\n",
+           "    more = [x * 1.0]\n    more.extend(features)\n    more[-i].add_(1.0)\n    return a * 2.0, b + 1.0\n",
+           "    more = {'x': x * 1.0}\n    more['a'] = features[i]\n    more['a'].add_(1.0)\n    return a * 2.0, b + "
+           "1.0\n",
+           "    more: List[Tensor] = []\n    all = [more]\n    all[0].append(features[i])\n    more[0].add_(1.0)\n"
+           "    return a * 2.0, b + 1.0\n",
+           "    more: List[Tensor] = []\n    all = [more]\n    more.append(features[i])\n    all[0][0].add_(1.0)\n"
+           "    return a * 2.0, b + 1.0\n",
+           "    more = features.copy()[i:]\n    more[0].add_(1.0)\n    return a * 2.0, b + 1.0\n",
+           "    pair = (features[i], x)\n    pair[0].t().add_(1.0)\n    return a * 2.0, b + 1.0\n",
+           "    y = x * 1.0\n    for k in range(2 + i):\n        y.add_(1.0)\n        y = features[k % 2]\n"
+           "    return a * 2.0, b + 1.0, y\n",
+           "    y = x * 1.0\n    if i > 0:\n        y = features[1]\n    y.split(2)[0].add_(1.0)\n"
+           "    return a * 2.0, b + 1.0, y\n",
+           "    y = x * 1.0\n    y.set_(features[i])\n    y.add_(1.0)\n    return a * 2.0, b + 1.0\n"}) {
+    expectSame(listModel(uses), listInputs());
+  }
+}
+
 }  // namespace
 }  // namespace ipex_studio

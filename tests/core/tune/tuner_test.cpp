@@ -184,9 +184,10 @@ struct ThreeConvolutions {
   }
 
   // Returns the kernels of the steps of the tuned plan.
-  std::vector<std::string> tuned(const FakeKernels& list, TuningStore& store, TuneOptions options = quickly()) {
+  std::vector<std::string> tuned(const FakeKernels& list, TuningStore& store, TuneOptions options = quickly(),
+                                 double budget_s = 1000) {
     options.clock_ns = [] { return fake_now_ns; };
-    options.budget_s = 1000;
+    options.budget_s = budget_s;
     WeightCache cache;
     request.micro_batches = nullptr;
     take(tunePlan(spec, request, list, store, cache, options), &request);
@@ -345,7 +346,7 @@ TEST(Tuner, MeasuresAgainOnlyWhatItDoesNotKnow) {
 
 // Tunes three convolutions of eight samples; the cost of one run depends on the number of samples at a time.
 std::string slicesOf(std::map<std::int64_t, std::int64_t> cost_of_rows, TuningStore& store,
-                     TuneMode mode = TuneMode::kQuick) {
+                     TuneMode mode = TuneMode::kQuick, double budget_s = 1000) {
   FakeKernels list;
   auto convolution = std::make_unique<FakeKernel>("only", FakeKernels::reference(OpKind::kConvolution), 0, "", false);
   convolution->cost_of_rows_ = std::move(cost_of_rows);
@@ -354,7 +355,7 @@ std::string slicesOf(std::map<std::int64_t, std::int64_t> cost_of_rows, TuningSt
   net.request.tensor_inputs[0].dims[0] = 8;
   TuneOptions options = quickly();
   options.mode = mode;
-  net.tuned(list, store, options);
+  net.tuned(list, store, options, budget_s);
   EXPECT_EQ(net.plan->outputs()[0].dims, (Dims{8, 4, 4, 4}));
   const StepRecord& step = net.plan->steps().at(0);
   return std::to_string(step.micro_batches) + " of " + step.dst_shape;
@@ -370,6 +371,16 @@ TEST(Tuner, ComputesAsManySamplesAtATimeAsIsFastest) {
   MemoryTuningStore read;
   read.readText(store.toJson(true).dump());
   EXPECT_EQ(slicesOf({}, read, TuneMode::kOff), "4 of 2x4x4x4");
+}
+
+// The fewest samples at a time are the slowest where weights are large.
+TEST(Tuner, WithoutTimeComputesTheWholeBatch) {
+  constexpr double kNoTime_s = 1e-6;
+  MemoryTuningStore cheap, dear;
+  EXPECT_EQ(slicesOf({{1, 1000}, {2, 2100}, {4, 4000}, {8, 1500}}, cheap, TuneMode::kQuick, kNoTime_s), "1 of 8x4x4x4");
+  const std::int64_t ms = 1'000'000;
+  EXPECT_EQ(slicesOf({{1, 100 * ms}, {2, 300 * ms}, {4, 400 * ms}, {8, 150 * ms}}, dear, TuneMode::kQuick, kNoTime_s),
+            "1 of 8x4x4x4");
 }
 
 // A record may say anything; impossible micro-batches fall back to the whole batch.
