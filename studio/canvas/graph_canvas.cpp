@@ -302,6 +302,7 @@ CanvasResult GraphCanvas::draw(const char* id, ImVec2 size, const CanvasScene& s
     view.list->PopClipRect();
   }
   if (released && !dragged_ && over_view) resolveClick(view, mouse, &result);
+  if (over_view && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) result.menu = result.hovered;
   return result;
 }
 

@@ -101,6 +101,7 @@ struct CanvasResult {
   std::int32_t clicked_edge = -1;
   std::int32_t hovered_edge = -1;
   std::int32_t clicked_frame = -1;  // frame whose head was clicked
+  std::int32_t menu = -1;           // node that was clicked with the right button
   bool clicked_ground = false;
 };
 

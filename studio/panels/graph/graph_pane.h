@@ -33,6 +33,7 @@ class GraphPane {
   void followAnchor(const GraphScene& fresh, const SceneKey& key);
   void syncSelection(const Selection& selection);
   void handle(const CanvasResult& result, Selection& selection, ModuleFold* fold);
+  void drawMenu(Selection& selection);
   void showNodeTooltip(std::int32_t n) const;
   void showEdgeTooltip(std::int32_t e) const;
   void selectNode(std::int32_t n, Selection& selection, bool reveal) const;
@@ -49,6 +50,7 @@ class GraphPane {
   std::uint64_t selection_generation_ = ~0ULL;
   std::uint64_t reveal_generation_ = 0;
   std::vector<std::int32_t> selected_;  // indexes of selected canvas nodes, ascending
+  bool opens_menu_ = false;             // true: the menu of the selected node opens with the next draw()
 };
 
 }  // namespace ipex_studio

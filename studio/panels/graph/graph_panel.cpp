@@ -197,7 +197,7 @@ class GraphPanel : public Panel {
     }
     if (right - left > size) {
       ImGui::SetCursorPos({right - size - ui_.px(2), std::floor(ui_.px(5))});
-      if (button(ui_, "before", text, ButtonLook::kQuiet, ui_.fonts.head)) ImGui::OpenPopup("compare with");
+      if (button(ui_, "compared", text, ButtonLook::kQuiet, ui_.fonts.head)) ImGui::OpenPopup("compare with");
       if (ImGui::IsItemHovered()) tooltip(head + "\nWhat the graph at the right is compared with.");
     }
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
@@ -383,6 +383,7 @@ std::vector<ActionGroup> graphActions() {
             {"graph.producer", "Go to what makes the input of the selected node", "P"},
             {"graph.consumer", "Go to what reads the selected node", "N"},
             {"graph.trace", "Mark all who read the selected node's value", "U"},
+            {"graph.menu", "Menu of the selected node", "Shift+F10"},
             {"graph.fold", "Fold the module of the selected node", "C"},
             {"graph.unfold", "Unfold the selected module", "X"},
             {"graph.fold-all", "Fold all modules", "Shift+C"},
