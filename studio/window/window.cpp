@@ -235,13 +235,15 @@ class OffscreenRunner {
     io.MousePos = {-1e6F, -1e6F};
     target_.bind();
     drawFrame(app_, source_, shown_, options_.width, options_.height, &watchdog_);
-    if (!pressed_.empty()) feedKeys(std::exchange(pressed_, {}), false);
+    released_ = !pressed_.empty();
+    if (released_) feedKeys(std::exchange(pressed_, {}), false);
     source_.drew(begin_ns, nowNs(), !app_.settled());
     const bool quiet = !news && source_.idle() && shown_->status.state != JobState::kWorking && app_.settled();
     quiet_frames_ = quiet ? quiet_frames_ + 1 : 0;
   }
   bool settled() const { return quiet_frames_ >= kFramesAfterEvent; }
   void disturb() { quiet_frames_ = 0; }
+  bool released() const { return released_; }
   // Presses keys for the next frame; false if there are no such keys.
   bool press(const std::string& keys) {
     if (!feedKeys(keys, true)) return false;
@@ -266,7 +268,8 @@ class OffscreenRunner {
   FrameWatchdog watchdog_;
   SnapshotPtr shown_;
   int quiet_frames_ = 0;
-  std::string pressed_;  // keys that are down; empty: none
+  std::string pressed_;    // keys that are down; empty: none
+  bool released_ = false;  // true: keys have just been released, which the next frame sees
 };
 
 void takeScreenshot(const WindowOptions& options, App& app, SnapshotSource& source) {
@@ -291,6 +294,7 @@ void runScript(const WindowOptions& options, App& app, SnapshotSource& source) {
   OffscreenRunner runner(options, app, source);
   for (bool more = true; more;) {
     runner.frame();
+    if (runner.released()) continue;
     const FrameStatistics statistics = runner.statistics();
     const std::uint64_t selection = app.selection().generation();
     const std::int32_t stage = app.selection().after_stage;

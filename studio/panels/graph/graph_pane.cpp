@@ -89,9 +89,23 @@ void GraphPane::draw(Selection& selection, ModuleFold* fold) {
   drawMenu(selection);
 }
 
+// Where the selected node ends on the screen, within the pane.
+ImVec2 GraphPane::belowSelected() const {
+  const ImVec2 at = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
+  if (selected_.empty()) return at;
+  const CanvasNode& node = scene_->canvas.nodes[selected_.front()];
+  const float pixels = canvas_.zoom() * ui_.scale, inner = ui_.px(8);
+  const float x = at.x + size.x / 2 + (node.corner.x - canvas_.centre().x) * pixels;
+  const float y = at.y + size.y / 2 + (node.corner.y + node.size.height - canvas_.centre().y) * pixels;
+  return {std::clamp(x, at.x + inner, at.x + size.x - inner), std::clamp(y, at.y + inner, at.y + size.y - inner)};
+}
+
 // Draws the menu of the selected node: what can be done with it, and what the tabs know of it.
 void GraphPane::drawMenu(Selection& selection) {
-  if (std::exchange(opens_menu_, false)) ImGui::OpenPopup("node");
+  if (std::exchange(opens_menu_, false)) {
+    ImGui::OpenPopup("node");
+    if (std::exchange(menu_by_key_, false)) ImGui::SetNextWindowPos(belowSelected());
+  }
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
   if (beginMenu("node")) {
     const CanvasNode* node = selected_.empty() ? nullptr : &scene_->canvas.nodes[selected_.front()];
@@ -234,9 +248,19 @@ void GraphPane::foldSelected(ModuleFold* fold, bool close) const {
   }
 }
 
+std::vector<std::int32_t> GraphPane::modulesShown(bool folded) const {
+  std::vector<std::int32_t> found;
+  for (std::size_t n = 0; n < scene_->module.size(); ++n) {
+    std::int32_t module = scene_->module[n];
+    if (!folded) module = module < 0 ? moduleOf(static_cast<std::int32_t>(n)) : scene_->all->modules[module].parent;
+    if (module >= 0) found.push_back(module);
+  }
+  return found;
+}
+
 void GraphPane::act(Selection& selection, ModuleFold* fold, bool active) {
   if (!scene_ || !active) return;
-  if (selection.take("graph.menu")) opens_menu_ = !selected_.empty();
+  if (selection.take("graph.menu")) opens_menu_ = menu_by_key_ = !selected_.empty();
   if (selection.take("graph.producer")) step(selection, false);
   if (selection.take("graph.consumer")) step(selection, true);
   if (selection.take("graph.fold")) foldSelected(fold, true);

@@ -173,6 +173,22 @@ TEST_F(TabOrderTest, EscapeClosesTheInnerDialogFirst) {
   EXPECT_EQ(popups.Size, 0);
 }
 
+// The menu of a node has lines for what the tabs know of it.
+TEST_F(TabOrderTest, TheMenuOfANodeLeadsToItsValues) {
+  app_.selection().select(snapshot_->index->graphs[0].graph->nodes[0].origins, true);
+  settle();
+  press("Shift+F10");
+  ASSERT_TRUE(dialogIsOpen());
+  press("Tab");
+  press("Enter");
+  settle();
+  EXPECT_FALSE(dialogIsOpen());
+  EXPECT_EQ(app_.reportOf(*snapshot_, "").table.panel, "values");
+  const std::vector<Command> posted = commands_.take();
+  ASSERT_EQ(posted.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<ValuesCommand>(posted[0]));
+}
+
 TEST_F(TabOrderTest, SelectedRowsAreCopied) {
   request("tab.operations");
   request("row.next");
