@@ -62,7 +62,9 @@ void GraphCanvas::applyRequests(const CanvasScene& scene, ImVec2 size, float sca
   }
   if (request_ == Request::kStart && !scene.nodes.empty()) applyStart(scene, size, scale);
   if (!scene.nodes.empty()) request_ = Request::kNone;
+  revealed_ = {0, 0, -1, -1};
   if (!reveal_.empty()) applyReveal(scene, size, scale);
+  also_ = {0, 0, -1, -1};
   if (!zoom_to_.empty()) applyZoomTo(scene, size, scale);
 }
 
@@ -125,7 +127,18 @@ void GraphCanvas::applyReveal(const CanvasScene& scene, ImVec2 size, float scale
   }
   reveal_.clear();
   if (box.left > 1e29F) return;
+  revealed_ = box;
   if (zoom_ < kFullDetail) setZoom(1);
+  if (also_.right > also_.left) {
+    const SpatialIndex::Box both = {std::min(box.left, also_.left), std::min(box.top, also_.top),
+                                    std::max(box.right, also_.right), std::max(box.bottom, also_.bottom)};
+    constexpr float kShare = 0.84F;  // of the view
+    const float fits = kShare * std::min(size.x / (both.right - both.left), size.y / (both.bottom - both.top)) / scale;
+    if (fits >= kTitleDetail) {
+      box = both;
+      if (fits < zoom_) setZoom(fits);
+    }
+  }
   const float half_x = size.x / scale / zoom_ / 2;
   const float half_y = size.y / scale / zoom_ / 2;
   constexpr float kInner = 0.85F;
@@ -215,6 +228,7 @@ bool GraphCanvas::drawMinimap(const View& view, ImVec2 low, ImVec2 high, bool ho
   view.list->AddRectFilled(low, high, mixColors(view.theme.ground, view.theme.panel, 0.6F));
   const bool right = high.y - low.y > high.x - low.x;
   view.list->AddLine(low, right ? ImVec2(low.x, high.y) : ImVec2(high.x, low.y), view.theme.line);
+  drawMapOfModules(view, shift, {scale_x, scale_y});
   const std::size_t step = view.scene.nodes.size() / kMaxMapNodes + 1;
   for (std::size_t n = 0; n < view.scene.nodes.size(); n += step) {
     const CanvasNode& node = view.scene.nodes[n];
@@ -302,6 +316,7 @@ CanvasResult GraphCanvas::draw(const char* id, ImVec2 size, const CanvasScene& s
     view.list->PopClipRect();
   }
   if (released && !dragged_ && over_view) resolveClick(view, mouse, &result);
+  if (over_view && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) result.menu = result.hovered;
   return result;
 }
 

@@ -81,7 +81,8 @@ struct CanvasScene {
   std::vector<CanvasNode> nodes;
   std::vector<CanvasEdge> edges;
   std::vector<CanvasFrame> frames;
-  Layout layout;  // routes and points of the edges, and the scene's size
+  std::vector<CanvasFrame> districts;  // modules on the minimap, open or not
+  Layout layout;                       // routes and points of the edges, and the scene's size
   SpatialIndex node_index;
   SpatialIndex edge_index;
   // Beginnings of the nodes' edges: those of node n are edges_of[edges_of_begin[n] .. edges_of_begin[n + 1]).
@@ -101,6 +102,7 @@ struct CanvasResult {
   std::int32_t clicked_edge = -1;
   std::int32_t hovered_edge = -1;
   std::int32_t clicked_frame = -1;  // frame whose head was clicked
+  std::int32_t menu = -1;           // node that was clicked with the right button
   bool clicked_ground = false;
 };
 
@@ -119,6 +121,10 @@ class GraphCanvas {
   void trace(std::int32_t value) { traced_ = value; }
   std::int32_t traced() const { return traced_; }
   void reveal(const std::vector<std::int32_t>& nodes) { reveal_ = nodes; }
+  // What the last draw() has brought into view; its right is less than its left if it was nothing.
+  const SpatialIndex::Box& revealed() const { return revealed_; }
+  // Brings this into the same view as what reveal() asks for, where both can be read.
+  void revealAlso(const SpatialIndex::Box& box) { also_ = box; }
   // Moves the view by shares of its size.
   void pan(float right, float down) { pan_ = {pan_.x + right, pan_.y + down}; }
   // Keeps a point of the scene that moved where it is on the screen.
@@ -159,6 +165,7 @@ class GraphCanvas {
   void handleInput(ImVec2 origin, ImVec2 size, float scale, bool hovered, bool active);
   void resolveClick(const View& view, ImVec2 mouse, CanvasResult* result);
   bool drawMinimap(const View& view, ImVec2 low, ImVec2 high, bool hovered);
+  void drawMapOfModules(const View& view, ImVec2 shift, ImVec2 scale) const;
   void drawFrames(const View& view, ImVec2 mouse, bool hovered);
   void drawEdges(const View& view, const std::vector<std::int32_t>& selected, const CanvasResult& result);
   void drawEdge(const View& view, std::int32_t edge, ImU32 color, float thickness);
@@ -178,6 +185,8 @@ class GraphCanvas {
   Request request_ = Request::kStart;
   LayoutPoint pan_;  // movement in shares of the view, not applied yet
   std::vector<std::int32_t> reveal_;
+  SpatialIndex::Box revealed_{0, 0, -1, -1};
+  SpatialIndex::Box also_{0, 0, -1, -1};
   std::vector<std::int32_t> zoom_to_;
   std::int32_t traced_ = -1;
   std::int32_t frame_at_ = -1;                  // frame whose head is under the mouse; -1: none

@@ -67,8 +67,6 @@ MarkSign signOf(CanvasMark mark, const Theme& theme) {
   return {"", 0};
 }
 
-ImU32 frameFace(const Theme& theme) { return mixColors(theme.ground, theme.panel, 0.55F); }
-
 ImVec2 textSize(ImFont* font, float pixels, const std::string& text) {
   return font->CalcTextSizeA(pixels, 1e6F, 0, text.data(), text.data() + text.size());
 }
@@ -361,7 +359,7 @@ void GraphCanvas::drawFrames(const View& view, ImVec2 mouse, bool hovered) {
     const ImVec2 high = view.at(frame.high);
     if (low.x > view_end.x || low.y > view_end.y || high.x < view.origin.x || high.y < view.origin.y) continue;
     view.list->AddRectFilled(low, high, face, 6 * view.zoom);
-    view.list->AddRect(low, high, withAlpha(view.theme.line, 0.8F), 6 * view.zoom);
+    view.list->AddRect(low, high, frameLine(view.theme), 6 * view.zoom);
     if (view.detail() < kFullDetail) continue;
     // A handle with a minus, as in trees of folders, then the name.
     const ImVec2 handle = {low.x + 5 * view.zoom, low.y + 2 * view.zoom};
@@ -374,13 +372,27 @@ void GraphCanvas::drawFrames(const View& view, ImVec2 mouse, bool hovered) {
     if (over) frame_at_ = static_cast<std::int32_t>(f);
     const ImU32 ink = over ? view.theme.accent : view.theme.dim;
     const ImVec2 middle = {handle.x + pixels / 2, handle.y + pixels / 2};
-    view.list->AddRectFilled(handle, {handle.x + pixels, handle.y + pixels}, view.theme.raised, 2 * view.zoom);
-    view.list->AddRect(handle, {handle.x + pixels, handle.y + pixels}, ink, 2 * view.zoom);
-    view.list->AddLine({middle.x - pixels / 4, middle.y}, {middle.x + pixels / 4, middle.y}, ink, view.zoom);
+    view.list->AddRectFilled(handle, {handle.x + pixels, handle.y + pixels}, ink, 2 * view.zoom);
+    view.list->AddLine({middle.x - pixels / 4, middle.y}, {middle.x + pixels / 4, middle.y}, face, 1.5F * view.zoom);
     drawFittedText(view.list, font, pixels, at, width + 1, ink, frame.title);
     ++drawn_.texts;
   }
   if (frame_at_ >= 0) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+}
+
+// Draws modules behind the nodes of the map, with the names that have room.
+void GraphCanvas::drawMapOfModules(const View& view, ImVec2 shift, ImVec2 scale) const {
+  ImFont* font = view.fonts.small_mono;
+  for (const CanvasFrame& district : view.scene.districts) {
+    const ImVec2 low = {shift.x + district.low.x * scale.x - 2, shift.y + district.low.y * scale.y - 1};
+    const ImVec2 high = {shift.x + district.high.x * scale.x + 2, shift.y + district.high.y * scale.y + 1};
+    view.list->AddRectFilled(low, high, withAlpha(view.theme.dim, 0.22F), 2);
+    view.list->AddRect(low, high, withAlpha(view.theme.dim, 0.6F), 2);
+    const float width = high.x - low.x - 4;
+    if (high.y - low.y > 2 * font->FontSize && textSize(font, font->FontSize, district.title).x <= width)
+      view.list->AddText(font, font->FontSize, {std::floor(low.x + 2), std::floor(high.y - font->FontSize - 1)},
+                         view.theme.dim, district.title.c_str());
+  }
 }
 
 }  // namespace ipex_studio

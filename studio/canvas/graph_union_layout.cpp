@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 #include <queue>
+#include <set>
 
 namespace ipex_studio {
 namespace {
@@ -247,6 +248,18 @@ class Builder {
 void ModuleFold::setClosed(const std::string& path, bool close) {
   insertSorted(close ? &closed : &open, path);
   eraseSorted(close ? &open : &closed, path);
+}
+
+void foldLevel(const GraphUnion& all, const std::vector<std::int32_t>& shown, bool close, ModuleFold* fold) {
+  const auto depth = [&](std::int32_t module) { return all.modules[module].depth; };
+  const auto outer = [&](std::int32_t a, std::int32_t b) { return depth(a) < depth(b); };
+  if (shown.empty()) return;
+  const std::int32_t level = depth(close ? *std::max_element(shown.begin(), shown.end(), outer)
+                                         : *std::min_element(shown.begin(), shown.end(), outer));
+  const std::set<std::int32_t> modules(shown.begin(), shown.end());
+  for (const std::int32_t module : modules) {
+    if (depth(module) == level) fold->setClosed(all.modules[module].path, close);
+  }
 }
 
 std::int32_t defaultFoldDepth(const GraphUnion& all) {

@@ -41,6 +41,10 @@ struct UnionLayout {
   bool cancelled() const { return layout.cancelled; }
 };
 
+// Folds the innermost level of the modules `shown`, or unfolds the outermost of those. They are indexes into
+// GraphUnion::modules.
+void foldLevel(const GraphUnion& all, const std::vector<std::int32_t>& shown, bool close, ModuleFold* fold);
+
 // Depth at which a large graph is folded at first: modules of this depth and deeper are closed. Beyond any depth if
 // everything fits.
 std::int32_t defaultFoldDepth(const GraphUnion& all);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "studio/canvas/graph_canvas.h"
 
@@ -15,12 +16,23 @@ constexpr int kPageRows = 8;
 
 bool DataTable::cell(int column) const { return ImGui::TableSetColumnIndex(column); }
 
-void DataTable::text(int column, ImU32 color, const std::string& text, ImFont* font) const {
+// Keeps what is copied of the row that is being drawn.
+void DataTable::gather(int column, const std::string& text) {
+  const auto add = [&](std::string* cells) { *cells += (column > 0 ? "\t" : "") + text; };
+  if (copied_) add(&copy_);
+  if (row_ != menu_.position) return;
+  add(&menu_.cells);
+  if (column == menu_.column) menu_.cell = text;
+}
+
+void DataTable::text(int column, ImU32 color, const std::string& text, ImFont* font) {
+  gather(column, text);
   if (!cell(column)) return;
   fittedLabel(*ui_, color, text, ImGui::GetContentRegionAvail().x, font);
 }
 
-void DataTable::number(int column, ImU32 color, const std::string& text) const {
+void DataTable::number(int column, ImU32 color, const std::string& text) {
+  gather(column, text);
   if (!cell(column)) return;
   const float width = ImGui::CalcTextSize(text.data(), text.data() + text.size()).x;
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.F, std::floor(ImGui::GetContentRegionAvail().x - width)));
@@ -39,7 +51,7 @@ void DataTable::bar(int column, ImU32 color, double share) const {
 bool DataTable::beginRow(int position, bool selected, const std::string& first, ImU32 first_color, ImU32 mark,
                          float indent) {
   ImGui::TableNextRow(ImGuiTableRowFlags_None, ui_->px(kTableRowPoints));
-  if (selected) {
+  if (selected || position == menu_.position) {
     ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg0, ui_->theme.selection);
   } else if (position % 2 == 1) {
     ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg0, withAlpha(ui_->theme.raised, 0.35F));
@@ -50,7 +62,19 @@ bool DataTable::beginRow(int position, bool selected, const std::string& first, 
   const bool clicked =
       ImGui::Selectable("##row", false, ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowItemOverlap,
                         {0, ui_->px(kTableRowPoints - 7)});
+  if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) {
+    menu_ = {position, -1, {}, {}};
+    for (int c = 0; c < static_cast<int>(columns_.size()); ++c) {
+      if ((ImGui::TableGetColumnFlags(c) & ImGuiTableColumnFlags_IsHovered) != 0) menu_.column = c;
+    }
+    opens_ = true;
+  }
   ImGui::PopID();
+  row_ = position;
+  copied_ = copies_ && selected;
+  if (copied_ && !copy_.empty()) copy_ += "\n";
+  if (row_ == menu_.position) menu_.cells.clear();
+  gather(0, first);
   ImGui::SetCursorPos({at.x + indent, at.y});
   if (mark != 0) {
     swatch(*ui_, mark);
@@ -71,7 +95,7 @@ bool DataTable::drawHeads() {
     ImGui::PushID(c);
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float width = ImGui::GetContentRegionAvail().x;
-    const bool clicked = ImGui::InvisibleButton("head", {std::max(width, 1.F), ui_->px(20)});
+    const bool clicked = invisibleButton(*ui_, "head", {std::max(width, 1.F), ui_->px(20)});
     const bool hovered = ImGui::IsItemHovered();
     ImGui::PopID();
     const bool sorted = c == sort_column_;
@@ -101,6 +125,7 @@ bool DataTable::drawHeads() {
 }
 
 bool DataTable::sortByKey(Selection& selection) {
+  if (selection.take("table.copy")) copies_ = true;
   const bool turn = selection.take("table.sort-turn");
   if (turn) descending_ = !descending_;
   if (!selection.take("table.sort")) return turn;
@@ -146,7 +171,24 @@ bool DataTable::draw(const char* id, float height, int rows, const std::function
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) row(i);
   }
   ImGui::EndTable();
+  if (std::exchange(copies_, false) && !copy_.empty()) ImGui::SetClipboardText(copy_.c_str());
+  copied_ = false;
+  copy_.clear();
+  offerCopy(id);
   return changed;
+}
+
+// Draws the menu of the row that was clicked with the right button.
+void DataTable::offerCopy(const char* id) {
+  const std::string menu = std::string("menu of ") + id;
+  if (std::exchange(opens_, false)) ImGui::OpenPopup(menu.c_str());
+  if (!beginMenu(menu.c_str())) {
+    menu_.position = -1;
+    return;
+  }
+  if (menuLine(*ui_, "Copy the row")) ImGui::SetClipboardText(menu_.cells.c_str());
+  if (!menu_.cell.empty() && menuLine(*ui_, "Copy the cell")) ImGui::SetClipboardText(menu_.cell.c_str());
+  ImGui::EndPopup();
 }
 
 int rowByKey(Selection& selection, int current, int rows) {
@@ -174,6 +216,7 @@ bool filterField(const Ui& ui, Selection& selection, const char* hint, char* tex
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui.px(9), std::floor(ui.px(4))});
   const bool changed = ImGui::InputTextWithHint("##filter", hint, text, size);
   ImGui::PopStyleVar();
+  tabField(ui);
   return changed;
 }
 

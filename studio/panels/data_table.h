@@ -1,5 +1,5 @@
 // A table as most panels draw it, with sortable heads, numbers at the right, and one row selected by mouse or key. Only
-// rows in view cost anything.
+// rows in view cost anything. A click with the right button offers to copy.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ class DataTable {
   DataTable(const Ui& ui, std::vector<TableColumn> columns, int sort_column, bool descending)
       : ui_(&ui), columns_(std::move(columns)), sort_column_(sort_column), descending_(descending) {}
 
-  // Sorts by the pressed keys; true if the order changed.
+  // Sorts by the pressed keys, and copies the selected rows in view; true if the order changed.
   bool sortByKey(Selection& selection);
   int sortColumn() const { return sort_column_; }
   bool descending() const { return descending_; }
@@ -42,21 +42,36 @@ class DataTable {
 
   // Begins a row; true if it was clicked. `mark`: colour of a square before the first column's text; 0: none.
   bool beginRow(int position, bool selected, const std::string& first, ImU32 first_color, ImU32 mark, float indent = 0);
-  void text(int column, ImU32 color, const std::string& text, ImFont* font = nullptr) const;
-  void number(int column, ImU32 color, const std::string& text) const;
+  void text(int column, ImU32 color, const std::string& text, ImFont* font = nullptr);
+  void number(int column, ImU32 color, const std::string& text);
   // Draws a bar as long as `share` (0..1) of the column.
   void bar(int column, ImU32 color, double share) const;
   // Moves to a cell to draw into it; false if the column is not shown.
   bool cell(int column) const;
 
  private:
+  // A row's text, gathered while it is drawn.
+  struct CopiedRow {
+    int position = -1;  // the row to gather; -1: none
+    int column = -1;    // the cell that was clicked; -1: none
+    std::string cells;  // separated by tabs
+    std::string cell;
+  };
   bool drawHeads();
+  void gather(int column, const std::string& text);
+  void offerCopy(const char* id);
 
   const Ui* ui_;
   std::vector<TableColumn> columns_;
   int sort_column_;
   bool descending_;
   int scroll_to_ = -1;
+  CopiedRow menu_;       // the row that the menu is open for
+  int row_ = -1;         // the row that is being drawn
+  bool opens_ = false;   // true: the menu opens with the next draw()
+  bool copies_ = false;  // true: the next draw() copies selected rows
+  bool copied_ = false;  // true: the row that is being drawn is copied
+  std::string copy_;     // the copied rows
 };
 
 constexpr float kTableRowPoints = 25;

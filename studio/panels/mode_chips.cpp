@@ -39,7 +39,7 @@ bool drawChip(const Ui& ui, int id, const ModeChip& chip, bool enabled) {
   list->AddText({at.x + ui.px(8), y}, ui.theme.text, chip.text.c_str());
   ImGui::PushID(id);
   ImGui::SetCursorScreenPos({at.x + width - height, at.y});
-  const bool clicked = ImGui::InvisibleButton("remove", {height, height}) && enabled;
+  const bool clicked = invisibleButton(ui, "remove", {height, height}) && enabled;
   const bool hovered = ImGui::IsItemHovered();
   ImGui::PopID();
   const ImVec2 middle = {std::floor(at.x + width - height / 2), std::floor(at.y + height / 2)};

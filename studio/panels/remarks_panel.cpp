@@ -126,6 +126,7 @@ class RemarksPanel : public Panel {
     if (ImGui::Selectable("##row", false, ImGuiSelectableFlags_SpanAllColumns, {0, ui_.px(kRemarkPoints - 7)})) {
       selection.select(remark.origins, true);
     }
+    copyMenu(ui_, fmt::format("{}\t{}\t{}\t{}", remark.pass, remark.reason, nodeName(snapshot, remark), remark.text));
     ImGui::PopID();
     ImGui::SetCursorPos(at);
     label(missed ? ui_.theme.warning : ui_.theme.good, missed ? "missed" : "done");

@@ -129,6 +129,9 @@ void applyTheme(const Theme& theme, float scale) {
   colors[ImGuiCol_ModalWindowDimBg] = {0, 0, 0, 0.45F};
 }
 
+ImU32 frameFace(const Theme& theme) { return mixColors(theme.ground, theme.panel, 0.55F); }
+ImU32 frameLine(const Theme& theme) { return theme.dim; }
+
 ImU32 withAlpha(ImU32 color, float alpha) {
   const auto old = static_cast<float>((color >> IM_COL32_A_SHIFT) & 0xFF);
   const auto fresh = static_cast<ImU32>(std::clamp(old * alpha, 0.F, 255.F));

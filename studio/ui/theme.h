@@ -36,6 +36,10 @@ Theme themeByName(const std::string& name);
 // Writes the theme into the current ImGui context's style, with all sizes multiplied by `scale`.
 void applyTheme(const Theme& theme, float scale);
 
+// Ground and border of the box behind an open module of the graph.
+ImU32 frameFace(const Theme& theme);
+ImU32 frameLine(const Theme& theme);
+
 // `color` with its alpha multiplied by `alpha` (0..1).
 ImU32 withAlpha(ImU32 color, float alpha);
 // A colour between two: `t` 0 gives `a`, 1 gives `b`.

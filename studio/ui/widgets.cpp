@@ -6,6 +6,7 @@
 
 #include "studio/snapshot/snapshot_index.h"
 #include "studio/ui/imgui_compat.h"
+#include "studio/ui/tab_order.h"
 
 namespace ipex_studio {
 namespace {
@@ -30,11 +31,18 @@ ImVec2 sizeOf(const std::string& text) { return ImGui::CalcTextSize(text.data(),
 
 void unformatted(const std::string& text) { ImGui::TextUnformatted(text.data(), text.data() + text.size()); }
 
-bool reachedByKeys() { return ImGui::IsItemFocused() && ImGui::GetIO().NavVisible; }
+// True if keys have reached the item before, which is a stop for Tab.
+bool reachedByKeys(const Ui& ui, TabStop kind = TabStop::kPress) {
+  const bool by_tab = ui.tabs != nullptr && ui.tabs->stop(kind);
+  return by_tab || (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible);
+}
 
-// Draws a frame around the item that keys have reached.
+// True if the reached item is pressed by a key. Space is ImGui's own where arrow keys have reached it.
+bool pressedByKey(const Ui& ui) {
+  return ui.tabs != nullptr && ui.tabs->at() != TabStop::kNone ? ui.tabs->pressed() : keyPressedOnce(ImGuiKey_Enter);
+}
+
 void focusRing(const Ui& ui, ImVec2 low, ImVec2 high) {
-  if (!reachedByKeys()) return;
   const float gap = ui.px(2);
   ImGui::GetWindowDrawList()->AddRect({low.x - gap, low.y - gap}, {high.x + gap, high.y + gap}, ui.theme.accent,
                                       ui.px(6), 0, std::max(1.F, 1.5F * ui.scale));
@@ -90,6 +98,11 @@ void paragraph(ImU32 color, const std::string& text) {
   ImGui::PushTextWrapPos(0);
   label(color, text);
   ImGui::PopTextWrapPos();
+}
+
+void message(const Ui& ui, ImU32 color, const std::string& text) {
+  paragraph(color, text);
+  copyMenu(ui, text);
 }
 
 void fittedLabel(const Ui& ui, ImU32 color, const std::string& text, float width, ImFont* font) {
@@ -149,10 +162,11 @@ bool link(const Ui& ui, const char* id, const std::string& text) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 size = sizeOf(text);
   bool clicked = ImGui::InvisibleButton("link", {std::max(size.x, 1.F), std::max(size.y, 1.F)});
-  clicked = clicked || (reachedByKeys() && keyPressedOnce(ImGuiKey_Enter));
+  const bool reached = reachedByKeys(ui);
+  clicked = clicked || (reached && pressedByKey(ui));
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddText(at, ui.theme.accent, text.data(), text.data() + text.size());
-  focusRing(ui, at, {at.x + size.x, at.y + size.y});
+  if (reached) focusRing(ui, at, {at.x + size.x, at.y + size.y});
   if (ImGui::IsItemHovered()) {
     list->AddLine({at.x, at.y + size.y - 1}, {at.x + size.x, at.y + size.y - 1}, ui.theme.accent);
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
@@ -178,7 +192,8 @@ bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook lo
   ImGui::PushID(id);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const bool pressed = ImGui::InvisibleButton("button", size);
-  const bool clicked = enabled && (pressed || (reachedByKeys() && keyPressedOnce(ImGuiKey_Enter)));
+  const bool reached = reachedByKeys(ui);
+  const bool clicked = enabled && (pressed || (reached && pressedByKey(ui)));
   const bool hovered = ImGui::IsItemHovered() && enabled;
   const bool held = ImGui::IsItemActive() && enabled;
   ImGui::PopID();
@@ -204,14 +219,32 @@ bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook lo
   const ImVec2 extent = sizeOf(text);
   list->AddText({std::floor(at.x + (size.x - extent.x) / 2), std::floor(at.y + (size.y - extent.y) / 2)}, ink,
                 text.data(), text.data() + text.size());
-  focusRing(ui, at, high);
+  if (reached) focusRing(ui, at, high);
   if (hovered) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
-  if (!enabled && (ImGui::IsItemHovered() || reachedByKeys())) {
+  if (!enabled && (ImGui::IsItemHovered() || reached)) {
     ImGui::PushFont(ui.fonts.text);
     tooltip(why_not);
     ImGui::PopFont();
   }
   return clicked;
+}
+
+bool invisibleButton(const Ui& ui, const char* id, ImVec2 size) {
+  const bool pressed = ImGui::InvisibleButton(id, size);
+  const bool reached = reachedByKeys(ui);
+  if (reached) focusRing(ui, ImGui::GetItemRectMin(), ImGui::GetItemRectMax());
+  return pressed || (reached && pressedByKey(ui));
+}
+
+void tabField(const Ui& ui) {
+  if (reachedByKeys(ui, TabStop::kField)) focusRing(ui, ImGui::GetItemRectMin(), ImGui::GetItemRectMax());
+}
+
+void partRing(const Ui& ui, ImVec2 low, ImVec2 high) {
+  if (ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup)) return;
+  const float gap = std::floor(ui.px(2));
+  ImGui::GetForegroundDrawList()->AddRect({low.x + gap, low.y + gap}, {high.x - gap, high.y - gap}, ui.theme.accent,
+                                          ui.px(4), 0, std::max(1.F, 1.5F * ui.scale));
 }
 
 const char* precisionLabel(Precision precision) {
@@ -294,6 +327,7 @@ int offerState(const Ui& ui, const std::string& headline, const std::string& wha
   ImGui::SetCursorPos({left, std::floor(y)});
   ImGui::PushTextWrapPos(left + width);
   label(ui.theme.dim, what_next);
+  copyMenu(ui, what_next);
   ImGui::PopTextWrapPos();
   float row = ui.px(8) * static_cast<float>(buttons.size()) - ui.px(8);
   for (const std::string& text : buttons) row += buttonSize(ui, text).x;
@@ -312,13 +346,16 @@ void copyMenu(const Ui& ui, const std::string& text) {
   ImGui::PushID(text.data(), text.data() + text.size());
   if (ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) ImGui::OpenPopup("copy");
   if (beginMenu("copy")) {
-    if (button(ui, "copy", "Copy", ButtonLook::kQuiet, ui.fonts.text)) {
-      ImGui::SetClipboardText(text.c_str());
-      ImGui::CloseCurrentPopup();
-    }
+    if (menuLine(ui, "Copy")) ImGui::SetClipboardText(text.c_str());
     ImGui::EndPopup();
   }
   ImGui::PopID();
+}
+
+bool menuLine(const Ui& ui, const char* text, const std::string& why_not) {
+  if (!button(ui, text, text, ButtonLook::kQuiet, why_not, ui.fonts.text)) return false;
+  ImGui::CloseCurrentPopup();
+  return true;
 }
 
 bool beginMenu(const char* id, ImGuiWindowFlags flags) {
@@ -352,7 +389,8 @@ void endDialog() { ImGui::EndPopup(); }
 bool confirmButton(const Ui& ui, const char* id, const std::string& text, const std::string& why_not) {
   // A field that Enter has just left is not active any more here.
   const bool entered = ImGui::IsWindowFocused() && !ImGui::IsAnyItemActive() && !ImGui::IsWindowAppearing() &&
-                       !ImGui::GetIO().NavVisible && keyPressedOnce(ImGuiKey_Enter);
+                       !ImGui::GetIO().NavVisible && keyPressedOnce(ImGuiKey_Enter) &&
+                       (ui.tabs == nullptr || ui.tabs->at() != TabStop::kPress);
   return button(ui, id, text, ButtonLook::kPrimary, why_not) || (why_not.empty() && entered);
 }
 

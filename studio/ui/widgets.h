@@ -16,6 +16,7 @@
 namespace ipex_studio {
 
 class SceneService;
+class TabOrder;
 
 // Data of the window that widgets need. Theme and fonts change only between frames.
 struct Ui {
@@ -23,6 +24,7 @@ struct Ui {
   Fonts fonts;
   float scale = 1;
   SceneService* scenes = nullptr;
+  TabOrder* tabs = nullptr;                          // where Tab leads; may be null
   std::function<void()> wake;                        // asks for another frame; thread-safe; may be empty
   const std::vector<std::string>* recent = nullptr;  // files opened before, the newest first
 
@@ -37,6 +39,8 @@ float drawFittedText(ImDrawList* list, ImFont* font, float pixels, ImVec2 at, fl
 void label(ImU32 color, const std::string& text, ImFont* font = nullptr);
 // Text wrapped at the right edge of the window.
 void paragraph(ImU32 color, const std::string& text);
+// Likewise for a message, which a click with the right button offers to copy.
+void message(const Ui& ui, ImU32 color, const std::string& text);
 // One line that ends with "…" at `width` pixels; the whole text as a tooltip when it was cut.
 void fittedLabel(const Ui& ui, ImU32 color, const std::string& text, float width, ImFont* font = nullptr);
 // One line whose right end is `right` pixels from the window's left edge.
@@ -55,6 +59,12 @@ bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook lo
 bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook look, const std::string& why_not,
             ImFont* font = nullptr);
 ImVec2 buttonSize(const Ui& ui, const std::string& text, ImFont* font = nullptr);
+// A button that its caller draws, over the next `size` pixels.
+bool invisibleButton(const Ui& ui, const char* id, ImVec2 size);
+// Lets Tab lead to the text field before.
+void tabField(const Ui& ui);
+// Draws a frame around the part of the window between these corners, to which Tab has led.
+void partRing(const Ui& ui, ImVec2 low, ImVec2 high);
 
 // Sets the text of an input field, cut to its size.
 template <std::size_t N>
@@ -77,6 +87,8 @@ void hairline(const Ui& ui);
 void swatch(const Ui& ui, ImU32 color);
 // Offers to copy `text` when the item before is clicked with the right button.
 void copyMenu(const Ui& ui, const std::string& text);
+// A line of a menu; closes the menu if it was pressed.
+bool menuLine(const Ui& ui, const char* text, const std::string& why_not = {});
 // A tooltip for the item before, with plain text.
 void tooltip(const std::string& text);
 // The text of an empty panel: one headline and what to do next, in the middle of the window.

@@ -66,6 +66,7 @@ App::App(const AppOptions& options, std::function<void()> wake)
   ui_.recent = &settings_.recent;
   scenes_ = std::make_unique<SceneService>(textMetrics(ui_.fonts, ui_.scale), std::move(wake));
   ui_.scenes = scenes_.get();
+  ui_.tabs = &tabs_;
   panels_ = makePanels(ui_);
   for (const auto& panel : panels_) {
     if (options.panel == panel->name()) alone_ = panel.get();
@@ -117,11 +118,7 @@ void App::act(const StudioSnapshot& snapshot) {
     if (selection_.take(std::string("report.") + ending))
       report_ = reportOf(snapshot, tableFileName(snapshot, "report") + "." + ending);
   }
-  // Both sides of the graph show the same selection.
-  const auto& found = snapshot.work.first_wrong.found;
-  if (found != found_ && found != nullptr && !found->wrong.empty())
-    selection_.select(found->wrong.front().origins, true);
-  found_ = found;
+  showFirstWrong(snapshot);
   // A job that only trained has nothing to show in the other tabs.
   const bool only_trained = snapshot.job->training != nullptr && snapshot.job->runs.empty();
   if (only_trained && training_ == nullptr) selection_.front_panel = "training";
@@ -135,6 +132,19 @@ void App::act(const StudioSnapshot& snapshot) {
                                    : std::filesystem::absolute(opened_, ignored).lexically_normal().string());
   }
   scrub(snapshot);
+}
+
+// Selects the first wrong node once it is found, on both sides of the graph, and asks for what it gives.
+void App::showFirstWrong(const StudioSnapshot& snapshot) {
+  const auto& found = snapshot.work.first_wrong.found;
+  if (found != found_ && found != nullptr && !found->wrong.empty()) {
+    selection_.select(found->wrong.front().origins, true);
+    asks_values_ = true;
+  }
+  found_ = found;
+  if (!asks_values_ || !whyNotStart(snapshot).empty()) return;
+  asks_values_ = false;
+  selection_.request("values.compute");
 }
 
 // Brings the tabs of requested actions to the front in the order of the requests, so that the last one stays there. A
@@ -192,17 +202,16 @@ void App::frame(const StudioSnapshot& snapshot, Commands& commands) {
                                  ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoBringToFrontOnFocus |
                                  ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::Begin("studio", nullptr, flags);
-  const bool popup = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);
   // Outside dialogs the keyboard walks through passes and starts actions, so ImGui must not use it.
   ImGui::GetIO().ConfigFlags &= ~ImGuiConfigFlags_NavEnableKeyboard;
-  if (keyPressed(ImGuiKey_Escape) && !ImGui::IsAnyItemActive() && !popup) selection_.clear();
-  const Action* action = popup ? nullptr : pressedAction(ImGui::GetIO().WantTextInput);
-  if (action != nullptr) selection_.request(action->name);
+  tabs_.begin();
+  followKeys();
   act(snapshot);
   const std::string written = lastWritten(snapshot);
   if (selection_.take("report.folder") && !written.empty()) commands.post(OpenFolderCommand{written});
   if (alone_ != nullptr) {
     if (beginArea(ui_, alone_->name(), size, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollbar)) {
+      areaStop(alone_->place(), alone_->name());
       alone_->draw(snapshot, selection_, commands);
     }
     endArea();
@@ -219,8 +228,37 @@ void App::frame(const StudioSnapshot& snapshot, Commands& commands) {
   if (!selection_.front_panel.empty()) tab_ = std::exchange(selection_.front_panel, {});
   palette_.draw(selection_);
   drawWordList(ui_, selection_);
+  popup_ = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup);
   selection_.ageRequests();
   ImGui::End();
+}
+
+// Requests the action of the keys that are pressed. They mean the same everywhere, but for arrow keys where Tab leads.
+void App::followKeys() {
+  // Escape may have closed a menu already, which is all that it does then.
+  if (popup_) return;
+  if (keyPressed(ImGuiKey_Escape) && !ImGui::IsAnyItemActive()) {
+    if (tabs_.at() == TabStop::kNone) selection_.clear();
+    tabs_.leave();
+  }
+  const bool typing = ImGui::GetIO().WantTextInput;
+  if (const char* own = typing ? nullptr : tabs_.action()) {
+    if (*own != '\0') selection_.request(own);
+    return;
+  }
+  const Action* action = pressedAction(typing);
+  if (action != nullptr) selection_.request(action->name);
+}
+
+// Makes the current area a stop for Tab, in which arrow keys move.
+void App::areaStop(PanelPlace place, const char* name) {
+  const TabStop kind = place == PanelPlace::kLeft     ? TabStop::kPasses
+                       : place == PanelPlace::kCentre ? TabStop::kGraph
+                       : place == PanelPlace::kRight  ? TabStop::kInspector
+                                                      : TabStop::kRows;
+  if (place == PanelPlace::kTop || !tabs_.stopAt(kind, ImGui::GetID(name))) return;
+  const ImVec2 low = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
+  partRing(ui_, low, {low.x + size.x, low.y + size.y});
 }
 
 void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 size) {
@@ -246,8 +284,10 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   const auto area = [&](PanelPlace place, ImVec2 at, ImVec2 room) {
     Panel* panel = panelAt(place);
     ImGui::SetCursorPos(at);
-    if (beginArea(ui_, panel->name(), room, ui_.theme.panel, {0, 0}, kStill))
+    if (beginArea(ui_, panel->name(), room, ui_.theme.panel, {0, 0}, kStill)) {
+      areaStop(place, panel->name());
       panel->draw(snapshot, selection_, commands);
+    }
     endArea();
   };
   area(PanelPlace::kTop, {0, 0}, {size.x, bar});
@@ -290,7 +330,7 @@ void App::rail(const char* id, const char* what, ImVec2 at, ImVec2 size, bool* h
   if (!*hidden) return;
   ImGui::SetCursorPos(at);
   if (beginArea(ui_, id, size, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollbar)) {
-    if (ImGui::InvisibleButton("show", size)) *hidden = false;
+    if (invisibleButton(ui_, "show", size)) *hidden = false;
     const bool hovered = ImGui::IsItemHovered();
     if (hovered) {
       ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
@@ -378,6 +418,11 @@ void App::drawBottom(const StudioSnapshot& snapshot, Commands& commands) {
     ImGui::SetCursorPos({x, 0});
     if (ImGui::InvisibleButton(panel->name(), extent)) tab_ = panel->name();
     const bool hovered = ImGui::IsItemHovered();
+    // The row of tabs is one stop, wherever its front tab stands.
+    if (chosen && tabs_.stopAt(TabStop::kTabs, ImGui::GetID("tabs"))) {
+      const ImVec2 low = ImGui::GetItemRectMin(), high = ImGui::GetItemRectMax();
+      partRing(ui_, low, high);
+    }
     const ImU32 ink = chosen || hovered ? ui_.theme.text : ui_.theme.dim;
     list->AddText(font, font->FontSize,
                   {window.x + x + std::floor(padding / 2), window.y + std::floor((height - font->FontSize) / 2)}, ink,
@@ -393,8 +438,10 @@ void App::drawBottom(const StudioSnapshot& snapshot, Commands& commands) {
   drawSaveLinks(snapshot, *front, x, commands);
   ImGui::SetCursorPos({0, height});
   constexpr ImGuiWindowFlags kStill = ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
-  if (beginArea(ui_, front->name(), {0, 0}, ui_.theme.panel, {0, 0}, kStill))
+  if (beginArea(ui_, front->name(), {0, 0}, ui_.theme.panel, {0, 0}, kStill)) {
+    areaStop(PanelPlace::kBottomTab, front->name());
     front->draw(snapshot, selection_, commands);
+  }
   endArea();
 }
 

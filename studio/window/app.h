@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "studio/panels/panel.h"
+#include "studio/ui/tab_order.h"
 #include "studio/window/app_dialogs.h"
 #include "studio/window/app_palette.h"
 #include "studio/window/settings.h"
@@ -49,21 +50,26 @@ class App {
   Selection& selection() { return selection_; }
   // The current settings: the user's choices, not sizes derived from the window.
   const WindowSettings& settings() const { return settings_; }
+  const TabOrder& tabOrder() const { return tabs_; }
   const Theme& theme() const { return ui_.theme; }
 
  private:
   void act(const StudioSnapshot& snapshot);
   void bringForward();
   void scrub(const StudioSnapshot& snapshot);
+  void showFirstWrong(const StudioSnapshot& snapshot);
   void drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 size);
   void drawBottom(const StudioSnapshot& snapshot, Commands& commands);
   void drawSaveLinks(const StudioSnapshot& snapshot, const Panel& front, float tabs_end, Commands& commands);
   void stepTab(int step);
+  void followKeys();
+  void areaStop(PanelPlace place, const char* name);
   float tabPadding(float width) const;
   float splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical, bool* hide);
   void rail(const char* id, const char* what, ImVec2 at, ImVec2 size, bool* hidden);
   Panel* panelAt(PanelPlace place) const;
 
+  TabOrder tabs_;
   Ui ui_;
   Selection selection_;
   WindowSettings settings_;
@@ -74,10 +80,12 @@ class App {
   std::unique_ptr<SceneService> scenes_;
   std::vector<std::unique_ptr<Panel>> panels_;
   bool drawn_ = false;
+  bool popup_ = false;         // true: a dialog or menu was open after the last frame
   bool folded_right_ = false;  // true: the inspector was hidden for want of room, not by the user
   Panel* alone_ = nullptr;
   std::string tab_ = "waterfall";
-  std::shared_ptr<const BisectRecord> found_;       // first wrong node of the last snapshot
+  std::shared_ptr<const BisectRecord> found_;  // first wrong node of the last snapshot
+  bool asks_values_ = false;  // true: the values of the first wrong node are asked for once no job runs
   std::shared_ptr<const TrainingRecord> training_;  // of the last snapshot
   std::string opened_;                              // file that was open in the last snapshot
 };

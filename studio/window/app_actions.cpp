@@ -2,8 +2,10 @@
 #include "studio/window/app_actions.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <string>
+#include <utility>
 
 #include "studio/panels/panel_list.h"
 #include "studio/snapshot/snapshot_index.h"
@@ -12,31 +14,33 @@
 namespace ipex_studio {
 namespace {
 
+constexpr std::pair<const char*, ImGuiKey_> kNamedKeys[] = {
+    {"Up", ImGuiKey_UpArrow},    {"Down", ImGuiKey_DownArrow},    {"Home", ImGuiKey_Home},
+    {"End", ImGuiKey_End},       {"Left", ImGuiKey_LeftArrow},    {"Right", ImGuiKey_RightArrow},
+    {"PageUp", ImGuiKey_PageUp}, {"PageDown", ImGuiKey_PageDown}, {"Enter", ImGuiKey_Enter},
+    {"Escape", ImGuiKey_Escape}, {"Tab", ImGuiKey_Tab},           {"Space", ImGuiKey_Space}};
+
+// True if `keys` began with the modifier, which is taken off.
+bool strip(std::string* keys, const std::string& modifier) {
+  if (keys->compare(0, modifier.size(), modifier) != 0) return false;
+  keys->erase(0, modifier.size());
+  return true;
+}
+
 bool keyIsPressed(const std::string& key) {
   if (key.size() == 1) return characterPressed(key[0]);
-  if (key[0] == 'F') return functionKeyPressed(std::stoi(key.substr(1)));
-  if (key == "Up") return keyPressed(ImGuiKey_UpArrow);
-  if (key == "Down") return keyPressed(ImGuiKey_DownArrow);
-  if (key == "Home") return keyPressed(ImGuiKey_Home);
-  if (key == "End") return keyPressed(ImGuiKey_End);
-  if (key == "Left") return keyPressed(ImGuiKey_LeftArrow);
-  if (key == "Right") return keyPressed(ImGuiKey_RightArrow);
-  if (key == "PageUp") return keyPressed(ImGuiKey_PageUp);
-  if (key == "PageDown") return keyPressed(ImGuiKey_PageDown);
-  if (key == "Enter") return keyPressed(ImGuiKey_Enter);
-  return false;
+  if (key[0] == 'F') return functionKeyPressed(std::atoi(key.c_str() + 1));
+  return std::any_of(std::begin(kNamedKeys), std::end(kNamedKeys),
+                     [&](const auto& named) { return key == named.first && keyPressed(named.second); });
 }
 
 bool chordIsPressed(std::string keys, bool typing) {
-  const auto strip = [&](const std::string& modifier) {
-    if (keys.compare(0, modifier.size(), modifier) != 0) return false;
-    keys.erase(0, modifier.size());
-    return true;
-  };
   const ImGuiIO& io = ImGui::GetIO();
-  const bool ctrl = strip("Ctrl+");
-  const bool shift = strip("Shift+");
+  const bool ctrl = strip(&keys, "Ctrl+");
+  const bool shift = strip(&keys, "Shift+");
   if (ctrl != io.KeyCtrl || shift != io.KeyShift || io.KeyAlt) return false;
+  // What a text field does itself.
+  if (typing && !shift && keys.size() == 1 && std::string("ACVXYZ").find(keys) != std::string::npos) return false;
   return (ctrl || !typing) && keyIsPressed(keys);
 }
 
@@ -80,6 +84,7 @@ std::vector<ActionGroup> windowActions() {
         {"row.next", "Next row, operation or tensor of the tab", "Shift+Down"},
         {"row.previous", "Row, operation or tensor before", "Shift+Up"},
         {"row.open", "Open or close the group of the table", "Enter"},
+        {"table.copy", "Copy the selected rows of the table", "Ctrl+C"},
         {"table.filter", "Type into the filter of the tab", "Ctrl+F"},
         {"table.sort", "Sort the table by its next column", "O"},
         {"table.sort-turn", "Sort the table the other way round", "Shift+O"}}},
@@ -140,6 +145,26 @@ const Action* pressedAction(bool typing) {
     if (action.keys[0] != 0 && chordIsPressed(action.keys, typing)) return &action;
   }
   return nullptr;
+}
+
+bool feedKeys(std::string keys, bool down) {
+  const bool ctrl = strip(&keys, "Ctrl+");
+  const bool shift = strip(&keys, "Shift+");
+  feedModifiers(down && ctrl, down && shift);
+  for (const auto& [name, key] : kNamedKeys) {
+    if (keys != name) continue;
+    feedKey(key, down);
+    return true;
+  }
+  const int function = keys[0] == 'F' ? std::atoi(keys.c_str() + 1) : 0;
+  if (function >= 1 && function <= 12) {
+    feedFunctionKey(function, down);
+  } else if (keys.size() == 1) {
+    feedCharacter(keys[0], down);
+  } else {
+    return false;
+  }
+  return true;
 }
 
 std::vector<const Action*> findActions(const std::string& query) {

@@ -19,6 +19,9 @@ const PanelEntry* tabOf(const std::string& action);
 // keys with Ctrl count.
 const Action* pressedAction(bool typing);
 
+// Presses keys as Action::keys writes them, or releases them; false if there are no such keys.
+bool feedKeys(std::string keys, bool down);
+
 // Actions whose title or name contains all words of `query`, in the order of the list.
 std::vector<const Action*> findActions(const std::string& query);
 

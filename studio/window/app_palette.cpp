@@ -66,6 +66,7 @@ void Palette::drawPalette(Selection& selection) {
   ImGui::SetNextItemWidth(-1);
   const bool entered = ImGui::InputTextWithHint("##query", "what do you want to do?", query_.data(), query_.size(),
                                                 ImGuiInputTextFlags_EnterReturnsTrue);
+  tabField(ui_);
   if (ImGui::IsItemEdited()) chosen_ = 0;
   const std::vector<const Action*> found = findActions(query_.data());
   const int last = static_cast<int>(found.size()) - 1;

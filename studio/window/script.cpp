@@ -16,8 +16,8 @@ namespace ipex_studio {
 namespace {
 
 constexpr auto kLongestWait = std::chrono::minutes(10);
-constexpr const char* kVerbs[] = {"open",   "wait",  "scrub",  "select", "do",   "expect", "screenshot",
-                                  "report", "trust", "export", "tune",   "load", "flags",  "inputs"};
+constexpr const char* kVerbs[] = {"open",  "wait",   "scrub", "select", "do",    "expect", "screenshot", "report",
+                                  "trust", "export", "tune",  "load",   "flags", "inputs", "key"};
 constexpr const char* kStates[] = {"empty", "ready", "recorded", "working", "done", "failed", "cancelled"};
 
 std::int32_t shownStage(const StudioSnapshot& snapshot, const Selection& selection) {
@@ -60,7 +60,7 @@ Script Script::parse(const std::string& text) {
       throw Error(
           ExitCode::kUsage,
           fmt::format("Line {} of the script is no step: '{}'; steps are open, wait, scrub, "
-                      "select, do, expect, screenshot, report, trust, export, tune, load, flags and inputs, each "
+                      "select, key, do, expect, screenshot, report, trust, export, tune, load, flags and inputs, each "
                       "with what to do it with.",
                       number, displayText(line, 80)));
     }
@@ -95,6 +95,10 @@ bool Script::run(const Step& step, const Frame& frame) {
   if (step.verb == "wait") return wait(step, frame);
   if (step.verb == "open") frame.post(OpenCommand{step.rest});
   if (step.verb == "do") frame.selection.request(step.rest);
+  if (step.verb == "key" && !frame.press(step.rest)) {
+    throw Error(ExitCode::kUsage,
+                fmt::format("Line {} of the script: '{}' are no keys.", step.line, displayText(step.rest, 40)));
+  }
   if (step.verb == "scrub") scrub(step, frame);
   if (step.verb == "select") select(step, frame);
   if (step.verb == "expect") expect(step, frame);
@@ -173,6 +177,8 @@ void Script::expect(const Step& step, const Frame& frame) const {
       if (!kernel.empty()) found += (found.empty() ? "" : ", ") + kernel;
     }
     good = found.find(value) != std::string::npos;
+  } else if (key == "dialogs") {
+    found = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ? "1" : "0";
   } else if (key == "blocked") {
     found = std::to_string(frame.statistics.blocked);
   } else if (const auto fact = workFact(frame.snapshot, key, value, &good)) {

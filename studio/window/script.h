@@ -6,12 +6,13 @@
 //   wait KEY VALUE       until what `expect` would ask of findings, tradeoffs, decisions or tries is so
 //   scrub PASS           a pass by name or number
 //   select WORDS         the first node after that pass that contains all words
+//   key KEYS             keys pressed together: Tab, Shift+Tab, Escape, Enter, Space, Ctrl+Shift+B …
 //   do ACTION            an action of the command palette: graph.fit, color.kernel, tab.text, run.optimize …
 //   expect KEY VALUE     state, pass, selected (at least so many nodes' origins), nodes (of the graph after the pass),
-//                        blocked (frames of ours over 100 ms), export (done, failed …); message, recipe, kernel (of
-//                        what is selected), status (the line at the bottom) contain VALUE; findings, tradeoffs,
-//                        decisions, tries, gains (of passes), bars (of the waterfall), asked (for other inputs) are
-//                        at least so many
+//                        blocked (frames of ours over 100 ms), dialogs (1 while a dialog or menu is open),
+//                        export (done, failed …); message, recipe, kernel (of what is selected), status (the line at
+//                        the bottom) contain VALUE; findings, tradeoffs, decisions, tries, gains (of passes), bars (of
+//                        the waterfall), asked (for other inputs) are at least so many
 //   screenshot FILE.png
 //   report FILE          what is on the screen, as .html or .png
 //   trust ANSWER         sandbox, trust or refuse
@@ -61,6 +62,7 @@ class Script {
     const FrameStatistics& statistics;
     bool settled;  // true: for some frames no work was under way and all layouts were done
     std::function<void(Command)> post;
+    std::function<bool(const std::string& keys)> press;  // false: there are no such keys
     std::function<void(const std::string& path)> screenshot;
     std::function<void(const std::string& path)> report;
   };

@@ -18,6 +18,7 @@
 #include "studio/snapshot/snapshot_report.h"
 #include "studio/ui/screenshot.h"
 #include "studio/window/app.h"
+#include "studio/window/app_actions.h"
 #include "studio/window/script.h"
 
 namespace ipex_studio {
@@ -234,12 +235,22 @@ class OffscreenRunner {
     io.MousePos = {-1e6F, -1e6F};
     target_.bind();
     drawFrame(app_, source_, shown_, options_.width, options_.height, &watchdog_);
+    released_ = !pressed_.empty();
+    if (released_) feedKeys(std::exchange(pressed_, {}), false);
     source_.drew(begin_ns, nowNs(), !app_.settled());
     const bool quiet = !news && source_.idle() && shown_->status.state != JobState::kWorking && app_.settled();
     quiet_frames_ = quiet ? quiet_frames_ + 1 : 0;
   }
   bool settled() const { return quiet_frames_ >= kFramesAfterEvent; }
   void disturb() { quiet_frames_ = 0; }
+  bool released() const { return released_; }
+  // Presses keys for the next frame; false if there are no such keys.
+  bool press(const std::string& keys) {
+    if (!feedKeys(keys, true)) return false;
+    pressed_ = keys;
+    disturb();
+    return true;
+  }
   const StudioSnapshot& shown() const { return *shown_; }
   FrameStatistics statistics() const { return watchdog_.statistics(); }
   std::string png() const { return encodePng(options_.width, options_.height, target_.pixels()); }
@@ -257,6 +268,8 @@ class OffscreenRunner {
   FrameWatchdog watchdog_;
   SnapshotPtr shown_;
   int quiet_frames_ = 0;
+  std::string pressed_;    // keys that are down; empty: none
+  bool released_ = false;  // true: keys have just been released, which the next frame sees
 };
 
 void takeScreenshot(const WindowOptions& options, App& app, SnapshotSource& source) {
@@ -281,6 +294,7 @@ void runScript(const WindowOptions& options, App& app, SnapshotSource& source) {
   OffscreenRunner runner(options, app, source);
   for (bool more = true; more;) {
     runner.frame();
+    if (runner.released()) continue;
     const FrameStatistics statistics = runner.statistics();
     const std::uint64_t selection = app.selection().generation();
     const std::int32_t stage = app.selection().after_stage;
@@ -293,6 +307,7 @@ void runScript(const WindowOptions& options, App& app, SnapshotSource& source) {
                                 disturbed = true;
                                 source.post(std::move(command));
                               },
+                              [&](const std::string& keys) { return runner.press(keys); },
                               [&](const std::string& path) { runner.save(path); },
                               [&](const std::string& path) {
                                 ReportCommand report = app.reportOf(runner.shown(), path);

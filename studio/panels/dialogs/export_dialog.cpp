@@ -71,6 +71,7 @@ void ExportDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
   ImGui::SetNextItemWidth(width - buttonSize(ui_, "Browse…").x - ui_.px(8));
   if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
   ImGui::InputText("##path", path_.data(), path_.size());
+  tabField(ui_);
   ImGui::SameLine(0, ui_.px(8));
   if (button(ui_, "browse", "Browse…", ButtonLook::kPlain)) browser_.open("Export to", FileWish::kSave, path_.data());
   drawForm(snapshot);
@@ -179,9 +180,9 @@ void ExportDialog::drawResult(const StudioSnapshot& snapshot, Commands& commands
   label(good ? ui_.theme.good : ui_.theme.bad, good ? "ok · written and verified" : "not exported, or not right",
         ui_.fonts.strong);
   fittedLabel(ui_, ui_.theme.dim, displayText(result.path, 500), width, ui_.fonts.mono);
-  if (!result.problem.empty()) paragraph(ui_.theme.text, displayText(result.problem, 600));
+  if (!result.problem.empty()) message(ui_, ui_.theme.text, displayText(result.problem, 600));
   if (!result.accuracy) return;
-  paragraph(ui_.theme.text, factsOf(result));
+  message(ui_, ui_.theme.text, factsOf(result));
   if (!good) return;
   if (link(ui_, "folder", "Open folder")) commands.post(OpenFolderCommand{result.path});
   ImGui::SameLine(0, ui_.px(14));
@@ -209,6 +210,7 @@ void ExportDialog::drawCode(const ExportResult& result, const std::vector<InputR
   ImGui::InputTextMultiline("##code", code.data(), code.size() + 1,
                             {ImGui::GetContentRegionAvail().x, ImGui::GetTextLineHeight() * (lines + 1) + ui_.px(16)},
                             ImGuiInputTextFlags_ReadOnly);
+  tabField(ui_);
   ImGui::PopFont();
 }
 

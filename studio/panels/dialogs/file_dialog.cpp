@@ -10,6 +10,7 @@
 #include "profiler/text.h"
 #include "studio/snapshot/snapshot_index.h"
 #include "studio/ui/imgui_compat.h"
+#include "studio/ui/tab_order.h"
 
 namespace ipex_studio {
 namespace {
@@ -18,6 +19,13 @@ constexpr float kDialogPoints = 720;
 constexpr float kFilesPoints = 380;
 constexpr float kFilePoints = 26;
 constexpr const char* kModelEnds[] = {".pt", ".pth", ".ts", ".jit", ".torchscript", ".db"};
+
+// A path as shells have it: ~ is the home folder.
+std::string withHome(const std::string& path) {
+  const char* home = std::getenv("HOME");
+  const bool at_home = path == "~" || path.rfind("~/", 0) == 0;
+  return at_home && home != nullptr && home[0] == '/' ? home + path.substr(1) : path;
+}
 
 std::string inFolder(const std::string& folder, const std::string& name) {
   return (folder == "/" ? "" : folder) + "/" + name;
@@ -170,7 +178,14 @@ void FileDialog::drawEntries(const FolderListing& listing, float height) {
       ImGui::PushID(i);
       const ImVec2 at = ImGui::GetCursorScreenPos();
       if (ImGui::InvisibleButton("entry", {width, row})) clicked = &entry;
-      const bool reached = ImGui::IsItemFocused() && ImGui::GetIO().NavVisible;
+      // The list is one stop for Tab; arrow keys go on from there.
+      const bool stop = entry.name == chosen_ || i == clipper.DisplayStart;
+      const bool by_tab = stop && ui_.tabs != nullptr && ui_.tabs->stop(TabStop::kPress);
+      const bool reached = by_tab || (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible);
+      if (reached && keyPressedOnce(ImGuiKey_Enter)) {
+        clicked = &entry;
+        twice = true;
+      }
       const bool hovered = ImGui::IsItemHovered() || reached;
       if (hovered && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
         clicked = &entry;
@@ -202,8 +217,9 @@ bool FileDialog::drawFoot(const FolderListing* listing) {
   const char* hint = wish_ == FileWish::kSave ? "name of the file" : "type to filter, or a whole path";
   const bool entered =
       ImGui::InputTextWithHint("##name", hint, name_.data(), name_.size(), ImGuiInputTextFlags_EnterReturnsTrue);
+  tabField(ui_);
   ImGui::Dummy({1, ui_.px(4)});
-  const std::string typed = name_.data();
+  const std::string typed = withHome(name_.data());
   const bool folder_itself = wish_ == FileWish::kFileOrFolder && typed.empty();
   const bool possible = listing != nullptr && (folder_itself || !typed.empty());
   const char* text = wish_ == FileWish::kSave    ? "Choose"

@@ -34,6 +34,7 @@ void FlagsDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
   ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x);
   ImGui::InputTextWithHint("##words", "--instances 2 --no-winograd --disable fuse-binary", words_.data(),
                            words_.size());
+  tabField(ui_);
   ImGui::PopFont();
   ImGui::Dummy({1, ui_.px(6)});
   const FlagsAnswer& answer = snapshot.work.flags_answer;
@@ -41,7 +42,7 @@ void FlagsDialog::draw(const StudioSnapshot& snapshot, Commands& commands) {
   if (answered) problem_ = answer.problem;
   const std::string why = asked_ ? "The flags are being read." : whyNotStart(snapshot);
   if (!problem_.empty()) {
-    paragraph(ui_.theme.bad, displayText(problem_, 600));
+    message(ui_, ui_.theme.bad, displayText(problem_, 600));
   } else if (!why.empty() && !asked_) {
     paragraph(ui_.theme.dim, why);
   }

@@ -138,6 +138,7 @@ void InputsDialog::drawRow(Row* row, float width) {
     ImGui::SetCursorPos({left + width * at, y});
     ImGui::SetNextItemWidth(width * size - ui_.px(8));
     ImGui::InputTextWithHint(id, hint, text, room);
+    tabField(ui_);
   };
   ImGui::PushFont(ui_.fonts.mono);
   const std::string& example = row->choice.example;
@@ -154,7 +155,7 @@ void InputsDialog::drawRow(Row* row, float width) {
   // An empty field is no mistake yet: its hint says what to fill in.
   if (problem.empty() || edited(*row).shape.empty()) return;
   ImGui::SetCursorPosX(left + width * 0.24F);
-  paragraph(ui_.theme.warning, problem);
+  message(ui_, ui_.theme.warning, problem);
 }
 
 bool InputsDialog::draw() {
@@ -164,7 +165,7 @@ bool InputsDialog::draw() {
   if (beginDialog(ui_, "Inputs", 640)) {
     label(ui_.theme.text, "What to run the model with", ui_.fonts.strong);
     if (!problem_.empty()) {
-      paragraph(ui_.theme.warning, displayText(problem_, 600));
+      message(ui_, ui_.theme.warning, displayText(problem_, 600));
       ImGui::Dummy({1, ui_.px(4)});
     }
     paragraph(

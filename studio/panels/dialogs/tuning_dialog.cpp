@@ -140,6 +140,7 @@ void TuningDialog::drawLine(Line* line, bool remote) {
       ImGui::SetNextItemWidth(dialogLine(ui_, line->form.name, kLinePoints));
       ImGui::InputTextWithHint("##remote", "a path on the machine that runs the model", line->text.data(),
                                line->text.size());
+      tabField(ui_);
       return;
     case Form::Kind::kFile:
     case Form::Kind::kSave:
@@ -157,6 +158,7 @@ void TuningDialog::drawPath(Line* line) {
   const float width = dialogLine(ui_, form.name, kLinePoints);
   ImGui::SetNextItemWidth(width - buttonSize(ui_, "Browse…").x - ui_.px(8));
   ImGui::InputTextWithHint("##field", form.hint, line->text.data(), line->text.size());
+  tabField(ui_);
   ImGui::SameLine(0, ui_.px(8));
   const bool pressed = button(ui_, "browse", "Browse…", ButtonLook::kPlain);
   ImGui::PopID();
@@ -173,18 +175,21 @@ void TuningDialog::drawNumber(Line* line) {
   ImGui::SetNextItemWidth(ui_.px(96));
   const std::string id = std::string("##") + line->form.key;
   ImGui::InputText(id.c_str(), line->text.data(), kNumberBytes, ImGuiInputTextFlags_CharsDecimal);
+  tabField(ui_);
   ImGui::SameLine(0, ui_.px(10));
   label(ui_.theme.dim, line->form.hint);
 }
 
 void TuningDialog::drawChoice(Line* line) {
   dialogLine(ui_, line->form.name, kLinePoints);
+  ImGui::PushID(line->form.key);
   for (int n = 0; n < static_cast<int>(line->form.choices.size()); ++n) {
     if (n > 0) ImGui::SameLine(0, ui_.px(2));
     const char* const name = *line->form.choices[n] != 0 ? line->form.choices[n] : line->form.hint;
     if (button(ui_, name, name, n == line->chosen ? ButtonLook::kChosen : ButtonLook::kQuiet, ui_.fonts.head))
       line->chosen = n;
   }
+  ImGui::PopID();
 }
 
 void TuningDialog::drawFoot(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace ipex_studio {
 
@@ -85,6 +86,48 @@ void GraphPane::draw(Selection& selection, ModuleFold* fold) {
   const CanvasResult result = canvas_.draw("canvas", ImGui::GetContentRegionAvail(), scene_->canvas, selected_,
                                            ui_.theme, ui_.fonts, ui_.scale);
   handle(result, selection, fold);
+  drawMenu(selection);
+}
+
+// Where the selected node ends on the screen, within the pane.
+ImVec2 GraphPane::belowSelected() const {
+  const ImVec2 at = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
+  if (selected_.empty()) return at;
+  const CanvasNode& node = scene_->canvas.nodes[selected_.front()];
+  const float pixels = canvas_.zoom() * ui_.scale, inner = ui_.px(8);
+  const float x = at.x + size.x / 2 + (node.corner.x - canvas_.centre().x) * pixels;
+  const float y = at.y + size.y / 2 + (node.corner.y + node.size.height - canvas_.centre().y) * pixels;
+  return {std::clamp(x, at.x + inner, at.x + size.x - inner), std::clamp(y, at.y + inner, at.y + size.y - inner)};
+}
+
+// Draws the menu of the selected node: what can be done with it, and what the tabs know of it.
+void GraphPane::drawMenu(Selection& selection) {
+  if (std::exchange(opens_menu_, false)) {
+    ImGui::OpenPopup("node");
+    if (std::exchange(menu_by_key_, false)) ImGui::SetNextWindowPos(belowSelected());
+  }
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
+  if (beginMenu("node")) {
+    const CanvasNode* node = selected_.empty() ? nullptr : &scene_->canvas.nodes[selected_.front()];
+    if (node == nullptr) ImGui::CloseCurrentPopup();
+    static constexpr std::pair<const char*, const char*> kLines[] = {{"Its values", "values.compute"},
+                                                                     {"Its lines of the source", "tab.source"},
+                                                                     {"Its time", "tab.operations"},
+                                                                     {"Its kernels", "tab.kernels"},
+                                                                     {"Its remarks", "tab.remarks"},
+                                                                     {"Zoom to it", "graph.zoom-selection"},
+                                                                     {"Mark all who read it", "graph.trace"},
+                                                                     {"Fold its module", "graph.fold"},
+                                                                     {"Unfold it", "graph.unfold"}};
+    for (const auto& [text, action] : kLines) {
+      const bool unfolds = action == std::string("graph.unfold");
+      if (unfolds && (node == nullptr || !node->folded)) continue;
+      if (menuLine(ui_, text)) selection.request(action);
+    }
+    if (node != nullptr && menuLine(ui_, "Copy the name")) ImGui::SetClipboardText(node->title.c_str());
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
 }
 
 std::int32_t GraphPane::moduleOf(std::int32_t n) const {
@@ -135,6 +178,10 @@ void GraphPane::handle(const CanvasResult& result, Selection& selection, ModuleF
     const std::int32_t value = scene_->canvas.edges[result.clicked_edge].value;
     canvas_.trace(canvas_.traced() == value ? -1 : value);
   }
+  if (result.menu >= 0) {
+    selectNode(result.menu, selection, false);
+    opens_menu_ = true;
+  }
   if (result.hovered >= 0) showNodeTooltip(result.hovered);
   if (result.hovered_edge >= 0) showEdgeTooltip(result.hovered_edge);
 }
@@ -171,8 +218,13 @@ void GraphPane::showEdgeTooltip(std::int32_t e) const {
 }
 
 void GraphPane::step(Selection& selection, bool to_users) const {
-  if (selected_.empty()) return;
   const CanvasScene& canvas = scene_->canvas;
+  if (selected_.empty()) {
+    // From nowhere to the first node that can be selected.
+    for (std::size_t n = 0; n < canvas.nodes.size() && selection.empty(); ++n)
+      selectNode(static_cast<std::int32_t>(n), selection, true);
+    return;
+  }
   const std::int32_t from = selected_.front();
   std::int32_t best = -1;
   for (std::int32_t i = canvas.edges_of_begin[from]; i < canvas.edges_of_begin[from + 1]; ++i) {
@@ -196,8 +248,19 @@ void GraphPane::foldSelected(ModuleFold* fold, bool close) const {
   }
 }
 
+std::vector<std::int32_t> GraphPane::modulesShown(bool folded) const {
+  std::vector<std::int32_t> found;
+  for (std::size_t n = 0; n < scene_->module.size(); ++n) {
+    std::int32_t module = scene_->module[n];
+    if (!folded) module = module < 0 ? moduleOf(static_cast<std::int32_t>(n)) : scene_->all->modules[module].parent;
+    if (module >= 0) found.push_back(module);
+  }
+  return found;
+}
+
 void GraphPane::act(Selection& selection, ModuleFold* fold, bool active) {
   if (!scene_ || !active) return;
+  if (selection.take("graph.menu")) opens_menu_ = menu_by_key_ = !selected_.empty();
   if (selection.take("graph.producer")) step(selection, false);
   if (selection.take("graph.consumer")) step(selection, true);
   if (selection.take("graph.fold")) foldSelected(fold, true);

@@ -27,12 +27,16 @@ class GraphPane {
   const SceneKey& key() const { return key_; }
   GraphCanvas& canvas() { return canvas_; }
   const std::vector<std::int32_t>& selected() const { return selected_; }
+  // The modules that are folded, or those that nodes on the canvas are in; needs a scene.
+  std::vector<std::int32_t> modulesShown(bool folded) const;
 
  private:
   const GraphSnapshot& graph() const { return *key_.index->graphs[key_.picture.graph].graph; }
   void followAnchor(const GraphScene& fresh, const SceneKey& key);
   void syncSelection(const Selection& selection);
   void handle(const CanvasResult& result, Selection& selection, ModuleFold* fold);
+  void drawMenu(Selection& selection);
+  ImVec2 belowSelected() const;
   void showNodeTooltip(std::int32_t n) const;
   void showEdgeTooltip(std::int32_t e) const;
   void selectNode(std::int32_t n, Selection& selection, bool reveal) const;
@@ -49,6 +53,8 @@ class GraphPane {
   std::uint64_t selection_generation_ = ~0ULL;
   std::uint64_t reveal_generation_ = 0;
   std::vector<std::int32_t> selected_;  // indexes of selected canvas nodes, ascending
+  bool opens_menu_ = false;             // true: the menu of the selected node opens with the next draw()
+  bool menu_by_key_ = false;            // true: it stands below the node, not at the mouse
 };
 
 }  // namespace ipex_studio

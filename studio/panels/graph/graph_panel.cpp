@@ -56,6 +56,7 @@ class GraphPanel : public Panel {
       // Both sides have one layout and therefore one view; the right side moves the left one in the next frame.
       drawPane(0, {half, height}, snapshot, selection);
       panes_[1].canvas().lookLike(panes_[0].canvas());
+      panes_[1].canvas().revealAlso(panes_[0].canvas().revealed());
       ImGui::SameLine(0, 0);
       const ImVec2 at = ImGui::GetCursorScreenPos();
       drawPane(1, {width - half, height}, snapshot, selection);
@@ -66,7 +67,7 @@ class GraphPanel : public Panel {
       drawPane(side, {width, height}, snapshot, selection);
       panes_[1 - side].canvas().lookLike(panes_[side].canvas());
     }
-    drawLegend();
+    drawLegend(selection);
   }
 
  private:
@@ -137,6 +138,8 @@ class GraphPanel : public Panel {
     if (selection.take("graph.search")) search_.focus();
     if (selection.take("graph.next-hit")) search_.next(1, mainPane(), selection, &fold_);
     if (selection.take("graph.previous-hit")) search_.next(-1, mainPane(), selection, &fold_);
+    if (selection.take("graph.fold-level")) foldOneLevel(true);
+    if (selection.take("graph.unfold-level")) foldOneLevel(false);
     const bool fit = selection.take("graph.fit");
     const bool zoom_to = selection.take("graph.zoom-selection");
     const bool full = selection.take("graph.100");
@@ -155,6 +158,16 @@ class GraphPanel : public Panel {
       if (out) canvas.setZoom(canvas.zoom() / 1.25F);
       pane.act(selection, &fold_, &pane == &mainPane());
     }
+  }
+
+  // Folds or unfolds a level of the modules that either side shows.
+  void foldOneLevel(bool close) {
+    std::vector<std::int32_t> shown;
+    for (const GraphPane& pane : panes_) {
+      if (pane.scene() == nullptr || (arrangement_ != Arrangement::kSplit && &pane != &mainPane())) continue;
+      for (const std::int32_t module : pane.modulesShown(!close)) shown.push_back(module);
+    }
+    if (mainPane().scene() != nullptr) foldLevel(*mainPane().scene()->all, shown, close, &fold_);
   }
 
   // Draws the head from both ends towards the middle; what has no room is left out, the least important first.
@@ -197,7 +210,7 @@ class GraphPanel : public Panel {
     }
     if (right - left > size) {
       ImGui::SetCursorPos({right - size - ui_.px(2), std::floor(ui_.px(5))});
-      if (button(ui_, "before", text, ButtonLook::kQuiet, ui_.fonts.head)) ImGui::OpenPopup("compare with");
+      if (button(ui_, "compared", text, ButtonLook::kQuiet, ui_.fonts.head)) ImGui::OpenPopup("compare with");
       if (ImGui::IsItemHovered()) tooltip(head + "\nWhat the graph at the right is compared with.");
     }
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {ui_.px(8), ui_.px(8)});
@@ -303,10 +316,31 @@ class GraphPanel : public Panel {
     }
   }
 
+  // Draws the buttons that fold and unfold a level of modules, at the right of the legend; returns their left end.
+  float drawFolding(float top, Selection& selection) {
+    float x = ImGui::GetWindowWidth() - ui_.px(8);
+    const GraphScene* scene = mainPane().scene();
+    if (scene == nullptr || scene->all->modules.empty()) return x;
+    constexpr std::array<const char*, 3> kButtons[] = {
+        {"+", "graph.unfold-level", "Unfold the outermost folded modules (Ctrl+Shift+X)"},
+        {"–", "graph.fold-level", "Fold the innermost modules (Ctrl+Shift+C); Shift+C folds all"}};
+    for (const auto& [text, action, hint] : kButtons) {
+      x -= buttonSize(ui_, text, ui_.fonts.head).x;
+      ImGui::SetCursorPos({x, top + std::floor(ui_.px(1))});
+      if (button(ui_, action, text, ButtonLook::kQuiet, ui_.fonts.head)) selection.request(action);
+      if (ImGui::IsItemHovered()) tooltip(hint);
+    }
+    ImFont* font = ui_.fonts.head;
+    x -= font->CalcTextSizeA(font->FontSize, 1e6F, 0, "modules").x;
+    ImGui::SetCursorPos({x, top + std::floor((ui_.px(kLegendPoints) - font->FontSize) / 2)});
+    label(ui_.theme.dim, "modules", font);
+    return x - ui_.px(13);
+  }
+
   // Draws the legend: a line below the canvases that explains colours and signs.
-  void drawLegend() {
+  void drawLegend(Selection& selection) {
     const float top = ImGui::GetWindowHeight() - std::floor(ui_.px(kLegendPoints));
-    const float right = ImGui::GetWindowWidth() - ui_.px(13);
+    const float right = drawFolding(top, selection);
     const float text_y = top + std::floor((ui_.px(kLegendPoints) - ui_.fonts.head->FontSize) / 2);
     ImGui::SetCursorPos({0, top});
     hairline(ui_);
@@ -383,8 +417,11 @@ std::vector<ActionGroup> graphActions() {
             {"graph.producer", "Go to what makes the input of the selected node", "P"},
             {"graph.consumer", "Go to what reads the selected node", "N"},
             {"graph.trace", "Mark all who read the selected node's value", "U"},
+            {"graph.menu", "Menu of the selected node", "Shift+F10"},
             {"graph.fold", "Fold the module of the selected node", "C"},
             {"graph.unfold", "Unfold the selected module", "X"},
+            {"graph.fold-level", "Fold the innermost modules", "Ctrl+Shift+C"},
+            {"graph.unfold-level", "Unfold the outermost folded modules", "Ctrl+Shift+X"},
             {"graph.fold-all", "Fold all modules", "Shift+C"},
             {"graph.unfold-all", "Unfold all modules", "Shift+X"},
             {"view.before", "Show the graph before alone", "B"},

@@ -23,6 +23,8 @@ const std::string kTimeRoom = "00.00 ms";
 // Frames further than this around their nodes would touch those of neighbours.
 constexpr float kFramePad = 10;
 constexpr std::size_t kMaxFrameItems = 400;
+constexpr std::int32_t kMaxDistrictLevel = 4;
+constexpr std::size_t kMaxDistricts = 200;  // more would be a grey map
 
 float roundedWidth(float width) {
   // Even numbers keep centres on whole pixels.
@@ -161,6 +163,7 @@ std::shared_ptr<const GraphScene> SceneBuilder::build(const std::atomic<bool>* c
   if (stopped()) return nullptr;
   scene_->canvas.index();
   addFrames();
+  addDistricts();
   return scene_;
 }
 
@@ -302,6 +305,36 @@ void SceneBuilder::addFrames() {
     });
     if (alone) canvas.frames.push_back(std::move(frame));
   }
+}
+
+// Adds the modules of the outermost level that has several, for the minimap.
+void SceneBuilder::addDistricts() {
+  const auto& modules = all_.modules;
+  auto& boxes = scene_->canvas.districts;
+  std::vector<std::int32_t> box_of(modules.size());
+  for (std::int32_t level = 0; level < kMaxDistrictLevel && boxes.size() < 2; ++level) {
+    std::vector<CanvasFrame> deeper;
+    std::fill(box_of.begin(), box_of.end(), -1);
+    for (std::size_t i = 0; i < placed_.items.size(); ++i) {
+      const UnionItem& item = placed_.items[i];
+      std::int32_t module = item.slot >= 0 ? all_.module_of_slot[item.slot] : item.module;
+      while (module >= 0 && modules[module].depth > level) module = modules[module].parent;
+      if (canvas_of_item_[i] < 0 || module < 0 || modules[module].depth != level) continue;
+      if (box_of[module] < 0) {
+        const std::string& path = modules[module].path;
+        box_of[module] = static_cast<std::int32_t>(deeper.size());
+        deeper.push_back({{1e30F, 1e30F}, {-1e30F, -1e30F}, displayText(path.substr(path.rfind('.') + 1), 20), module});
+      }
+      CanvasFrame& box = deeper[box_of[module]];
+      const CanvasNode& node = scene_->canvas.nodes[canvas_of_item_[i]];
+      box.low = {std::min(box.low.x, node.corner.x), std::min(box.low.y, node.corner.y)};
+      box.high = {std::max(box.high.x, node.corner.x + node.size.width),
+                  std::max(box.high.y, node.corner.y + node.size.height)};
+    }
+    if (deeper.empty()) break;
+    boxes = std::move(deeper);
+  }
+  if (boxes.size() > kMaxDistricts) boxes.clear();
 }
 
 std::shared_ptr<const GraphScene> makeGraphScene(const JobRecord& job, const JobIndex& index,

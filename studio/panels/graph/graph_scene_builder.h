@@ -25,6 +25,7 @@ class SceneBuilder {
   void addEdges();
   void labelEdge(const UnionEdge& from, CanvasEdge* edge);
   void addFrames();
+  void addDistricts();
 
   // Properties shown by colour (graph_scene_colors.cpp).
   void addTimes();

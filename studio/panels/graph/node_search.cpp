@@ -18,6 +18,7 @@ void NodeSearch::draw(float points, const GraphPane& pane, Selection& selection,
   const bool entered = ImGui::InputTextWithHint("##search", "search nodes  /", text_.data(), text_.size(),
                                                 ImGuiInputTextFlags_EnterReturnsTrue);
   ImGui::PopStyleVar();
+  tabField(ui_);
   if (text_[0] == 0 || pane.scene() == nullptr) return;
   const GraphSnapshot* graph = pane.key().index->graphs[pane.key().picture.graph].graph.get();
   if (searched_ != graph) finder_.read(*graph);

@@ -184,5 +184,31 @@ TEST(SpatialIndex, FindsWhatABruteForceSearchFinds) {
   }
 }
 
+// Both sides of a comparison have one view: what is selected on the other side comes into it too, where it can be read.
+TEST_F(CanvasTest, TheOtherSidesSelectionComesIntoView) {
+  const CanvasScene scene = gridScene(400);
+  GraphCanvas canvas;
+  drawOnce(canvas, scene);
+  canvas.setZoom(1);
+  canvas.reveal({100});
+  drawOnce(canvas, scene);
+  const SpatialIndex::Box box = canvas.revealed();
+  ASSERT_GT(box.right, box.left);
+  const float alone = canvas.zoom();
+  const SpatialIndex::Box above = {box.left, box.top - 900, box.right, box.bottom - 900};
+  canvas.reveal({100});
+  canvas.revealAlso(above);
+  drawOnce(canvas, scene);
+  EXPECT_LT(canvas.zoom(), alone);
+  EXPECT_LT(canvas.centre().y - 400 / canvas.zoom(), above.top);
+  EXPECT_GT(canvas.centre().y + 400 / canvas.zoom(), box.bottom);
+  // Too far to be read together: this side's comes first.
+  canvas.setZoom(1);
+  canvas.reveal({100});
+  canvas.revealAlso({box.left, box.top - 20000, box.right, box.bottom - 20000});
+  drawOnce(canvas, scene);
+  EXPECT_EQ(canvas.zoom(), 1);
+}
+
 }  // namespace
 }  // namespace ipex_studio

@@ -132,6 +132,45 @@ TEST_F(UnionTest, FoldedModulesHideTheirNodesAndKeepTheirTime) {
   EXPECT_EQ(sceneOf(9, place(fold))->canvas.nodes.size(), open->canvas.nodes.size());
 }
 
+// Modules that are folded, or those that the shown nodes are in.
+std::vector<std::int32_t> modulesOf(const GraphUnion& all, const UnionLayout& placed, bool folded) {
+  std::vector<std::int32_t> found;
+  for (const UnionItem& item : placed.items) {
+    const std::int32_t around = item.slot >= 0 ? all.module_of_slot[item.slot] : all.modules[item.module].parent;
+    const std::int32_t module = folded ? item.module : around;
+    if (module >= 0) found.push_back(module);
+  }
+  return found;
+}
+
+TEST_F(UnionTest, ALevelOfModulesIsFoldedAndUnfoldedAtATime) {
+  ModuleFold fold;
+  const std::size_t all_open = place(fold).items.size();
+  std::vector<std::size_t> sizes = {all_open};
+  for (;;) {
+    const auto open = modulesOf(*all_, place(fold), false);
+    if (open.empty()) break;
+    foldLevel(*all_, open, true, &fold);
+    ASSERT_LT(place(fold).items.size(), sizes.back());
+    sizes.push_back(place(fold).items.size());
+  }
+  EXPECT_GE(sizes.size(), 3U) << "blocks, then layers of blocks";
+  while (sizes.size() > 1) {
+    EXPECT_EQ(place(fold).items.size(), sizes.back());
+    sizes.pop_back();
+    foldLevel(*all_, modulesOf(*all_, place(fold), true), false, &fold);
+  }
+  EXPECT_EQ(place(fold).items.size(), all_open);
+}
+
+TEST_F(UnionTest, TheMapHasTheOutermostModules) {
+  const auto scene = sceneOf(0, place());
+  std::vector<std::string> names;
+  for (const CanvasFrame& district : scene->canvas.districts) names.push_back(district.title);
+  for (const char* layer : {"layer1", "layer2", "layer3", "layer4"})
+    EXPECT_NE(std::find(names.begin(), names.end(), layer), names.end()) << layer;
+}
+
 TEST_F(UnionTest, MarksTellWhatAPassDid) {
   const UnionLayout placed = place();
   const auto same = sceneOf(0, placed);

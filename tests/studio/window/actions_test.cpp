@@ -93,6 +93,11 @@ TEST_F(ActionsTest, TheFirstWrongNodeBecomesTheSelection) {
   snapshot_ = answered;
   settle();
   EXPECT_EQ(app_.selection().origins(), (std::vector<OriginId>{3, 4}));
+  EXPECT_EQ(app_.reportOf(*snapshot_, "").table.panel, "values") << "and what it gives is shown";
+  const std::vector<Command> asked = commands_.take();
+  ASSERT_EQ(asked.size(), 1U);
+  ASSERT_TRUE(std::holds_alternative<ValuesCommand>(asked[0]));
+  EXPECT_EQ(std::get<ValuesCommand>(asked[0]).origin, 4);
   app_.selection().clear();
   settle();
   EXPECT_TRUE(app_.selection().empty());  // it is selected once

@@ -31,6 +31,8 @@ TEST(Contrast, OfTextIsFourAndAHalfToOne) {
       for (const ImU32 text : {theme.text, theme.dim, hint, theme.good, theme.warning, theme.bad})
         EXPECT_GE(contrast(text, ground), 4.5) << name << " " << std::hex << text << " on " << ground;
     }
+    for (const ImU32 part : {frameLine(theme), theme.dim, theme.accent})
+      EXPECT_GE(contrast(part, frameFace(theme)), 4.5) << name << ": borders, names and handles of modules";
   }
 }
 

@@ -174,5 +174,17 @@ TEST_F(WindowTestWalk, FifteenFramesASecondInSoftware) {
   expectWithin("frame of 1920x1080 drawn in software", 1000 / per_s, 1000.0 / 15);
 }
 
+TEST_F(WindowTestWalk, ByKeysAlone) {
+  const auto posted = walk(testing::resnetSnapshot(),
+                           "wait settled\nkey Tab\nkey Enter\nwait settled\nexpect dialogs 1\nkey Escape\n"
+                           "wait settled\nexpect dialogs 0\nselect layer1.0.conv2\nkey Shift+F10\nwait settled\n"
+                           "expect dialogs 1\nscreenshot " +
+                               picture("menu") +
+                               "\nkey Escape\nwait settled\nexpect dialogs 0\nexpect selected 1\n"
+                               "do graph.fold-level\nwait settled\ndo graph.unfold-level\nwait settled\n"
+                               "key Shift+Q\nwait settled\n");
+  EXPECT_NE(find<ValuesCommand>(posted), nullptr);
+}
+
 }  // namespace
 }  // namespace ipex_studio
