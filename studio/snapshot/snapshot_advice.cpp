@@ -171,10 +171,10 @@ void adviseOnMemory(const JobIndex& index, std::vector<Advice>* advice) {
   for (const OperationRow& row : run.rows) {
     if (row.step < 0 || (row.group != KindGroup::kLinear && row.group != KindGroup::kConvolution)) continue;
     const StepRecord& step = run.run->steps[static_cast<std::size_t>(row.step)];
-    if (step.bytes < kManyBytes || static_cast<double>(step.flops) > kFewFlopsPerByte * static_cast<double>(step.bytes))
-      continue;
+    const std::int64_t once = step.bytes / std::max(1, step.micro_batches);  // the weights stay in the cache
+    if (once < kManyBytes || static_cast<double>(step.flops) > kFewFlopsPerByte * static_cast<double>(once)) continue;
     group.add(row);
-    bytes += step.bytes;
+    bytes += once;
   }
   if (group.total_ns < kMinMemoryShare * run.latency.p50_ns) return;
   advice->push_back({Advice::Tone::kHint,
