@@ -14,6 +14,10 @@ const std::vector<const Pass*>& defaultPasses() {
       &kEliminateDropout,
       // Every later pattern is written for the out-of-place operators only.
       &kCanonicalizeInplace,
+      // Before whatever asks for dtypes.
+      &kNarrowDouble,
+      // Before canonicalize-einsum, which writes the products that it finds.
+      &kCanonicalizeBroadcastProduct,
       // Before all that looks for products and permutations, and before fold-constants, which then permutes weights.
       &kCanonicalizeEinsum,
       // Before whatever looks for views.
@@ -46,7 +50,9 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFoldConstants,
       // After it, which writes loops out; before whatever asks for sizes.
       &kRecordShapes,
-      // After it, which brings its question to the top level.
+      // After fold-constants, which makes tables constant, and after the shapes; before whatever looks for products.
+      &kCanonicalizeOneHot,
+      // After record-shapes, which brings its question to the top level.
       &kInsertNestedBranch,
       // After the branches that pack a batch; before the passes of whole batches.
       &kCanonicalizeNested,

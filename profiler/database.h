@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/record/noise.h"
+#include "core/record/pass_gain_record.h"
 #include "core/record/records.h"
 #include "core/record/tuning_store.h"
 
@@ -125,6 +126,10 @@ class Database {
   // Keeps the source of a recorded job's model; does nothing if it is kept already.
   void recordSource(std::int64_t job, const SourceRecord& source);
   std::shared_ptr<const SourceRecord> source(std::int64_t job) const;  // null: none is kept
+
+  // Keeps what passes gain in a recorded job; replaces what is known of the same passes.
+  void recordPassGains(std::int64_t job, const std::vector<PassGain>& gains);
+  std::vector<PassGain> passGains(std::int64_t job) const;  // empty: not measured
 
   void rememberInputs(const std::string& sha256, const std::vector<InputRecord>& inputs);
   std::vector<InputRecord> rememberedInputs(const std::string& sha256) const;  // empty: none

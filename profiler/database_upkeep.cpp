@@ -43,6 +43,7 @@ std::int64_t Database::import(const std::string& other_path) {
     if (here) continue;
     const std::int64_t id = record(job);
     if (const auto source = other.source(ids.integer(0))) recordSource(id, *source);
+    recordPassGains(id, other.passGains(ids.integer(0)));
     ++imported;
   }
   Transaction transaction(connection);

@@ -8,9 +8,10 @@
 
 namespace ipex_studio {
 
-constexpr std::int64_t kNoiseSchemaVersion = 7;     // from which on runs know whether the machine was quiet
-constexpr std::int64_t kTrainingSchemaVersion = 8;  // from which on there are trainings
-constexpr std::int64_t kSourceSchemaVersion = 9;    // from which on models have their source
+constexpr std::int64_t kNoiseSchemaVersion = 7;      // from which on runs know whether the machine was quiet
+constexpr std::int64_t kTrainingSchemaVersion = 8;   // from which on there are trainings
+constexpr std::int64_t kSourceSchemaVersion = 9;     // from which on models have their source
+constexpr std::int64_t kPassGainSchemaVersion = 10;  // from which on it is known what passes gain
 
 // Inserts a job; must run inside a transaction. Returns job.id.
 std::int64_t insertJob(Connection& connection, const JobRecord& job);

@@ -14,6 +14,7 @@
 --   job ─┬─ sensitivity               errors in lower precision, and every assignment that was tried
 --        ├─ tradeoff
 --        ├─ decision                  decisions of a user against the optimizer
+--        ├─ pass_gain                 what passes gain, measured by leaving them out
 --        └─ training ─┬─ training_step
 --                     └─ training_epoch
 --   tuning ── tuning_candidate        kept from job to job, like the two tables after it
@@ -314,6 +315,16 @@ CREATE TABLE decision (
   kernel    TEXT    NOT NULL,
   layout    TEXT    NOT NULL,
   PRIMARY KEY (job_id, position)
+) STRICT, WITHOUT ROWID;
+
+-- Time that a pass gains in a job's model, measured by leaving it out: the latency without it less that with it.
+CREATE TABLE pass_gain (
+  job_id  INTEGER NOT NULL REFERENCES job ON DELETE CASCADE,
+  pass    TEXT    NOT NULL,                 -- 'fold-batch-norm'
+  gain_ns REAL,                             -- negative: the model is faster without the pass
+  low_ns  REAL,                             -- of the 95 % interval, the lower end
+  high_ns REAL,                             -- its upper end
+  PRIMARY KEY (job_id, pass)
 ) STRICT, WITHOUT ROWID;
 
 -- How a model was trained.

@@ -1,9 +1,10 @@
-// Reads earlier trials on a model: searches over precisions, and what-ifs.
+// Earlier trials on a model: searches over precisions, what-ifs, and passes left out.
 #include <algorithm>
 
 #include "core/base/error.h"
 #include "core/record/records_json.h"
 #include "profiler/database.h"
+#include "profiler/job_rows.h"
 #include "profiler/precision_rows.h"
 #include "profiler/row_lists.h"
 #include "profiler/sqlite.h"
@@ -88,6 +89,22 @@ TriedBefore Database::tried(const std::string& sha256, const MachineFacts& machi
   }
   std::reverse(before.what_ifs.begin(), before.what_ifs.end());
   return before;
+}
+
+void Database::recordPassGains(std::int64_t job, const std::vector<PassGain>& gains) {
+  Connection& connection = writable();
+  Transaction transaction(connection);
+  Statement row(connection, "INSERT OR REPLACE INTO pass_gain VALUES (?1, ?2, ?3, ?4, ?5)");
+  for (const PassGain& gain : gains) row.bind(job, gain.pass, gain.gain_ns, gain.low_ns, gain.high_ns).run();
+  transaction.commit();
+}
+
+std::vector<PassGain> Database::passGains(std::int64_t job) const {
+  if (connection_->integer("PRAGMA user_version") < kPassGainSchemaVersion) return {};
+  std::vector<PassGain> gains;
+  Statement row(*connection_, "SELECT pass, gain_ns, low_ns, high_ns FROM pass_gain WHERE job_id = ?1 ORDER BY pass");
+  for (row.bind(job); row.next();) gains.push_back({row.text(0), row.real(1), row.real(2), row.real(3)});
+  return gains;
 }
 
 }  // namespace ipex_studio

@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "core/base/clock.h"
+#include "core/graph/origins.h"
 #include "core/lower/region_object.h"
 #include "core/model/node_runner.h"
+#include "core/model/place_origins.h"
 #include "core/model/run_mode.h"
 #include "core/record/original_code_step.h"
 #include "core/record/records_json.h"
@@ -28,14 +30,6 @@ struct NodeSamples {
   std::vector<OriginId> origins;
   std::vector<std::int64_t> begin_ns, elapsed_ns;
 };
-
-std::vector<OriginId> originsAt(const std::vector<Origin>& origins, const std::string& path) {
-  std::vector<OriginId> ids;
-  for (const Origin& origin : origins) {
-    if (!path.empty() && origin.module_path == path) ids.push_back(origin.id);
-  }
-  return ids;
-}
 
 void shift(std::vector<std::int64_t>& begins, std::int64_t start) {
   for (std::int64_t& begin : begins) begin -= start;
@@ -154,13 +148,14 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
   const std::vector<torch::jit::IValue> arguments = graphArguments(module, inputs);
   std::vector<std::pair<Node*, NodeSamples>> nodes;
   std::unordered_map<Node*, std::size_t> index;
+  const PlaceOrigins places(*graph, origins);
   NodeRunner runner(*graph, [&](Node* node, std::int64_t begin, std::int64_t elapsed) {
     const std::string kind = node->kind().toQualString();
     if (kind == "ipex_studio::region" || node->owningBlock() != graph->block()) return;
     const auto [at, fresh] = index.emplace(node, nodes.size());
     if (fresh) {
       const std::string path = modulePath(node);
-      nodes.push_back({node, {kind, path, originsAt(origins, path), {}, {}}});
+      nodes.push_back({node, {kind, path, places.of(node), {}, {}}});
     }
     nodes[at->second].second.begin_ns.push_back(begin);
     nodes[at->second].second.elapsed_ns.push_back(elapsed);

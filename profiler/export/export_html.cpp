@@ -209,21 +209,30 @@ std::string topSteps(const Report& r) {
   return out + "</tbody></table>\n";
 }
 
-std::string passes(const Report& r) {
+// What a pass gains in ms, with its interval; empty where it was not measured.
+std::string gainText(const std::vector<PassGain>& gains, const std::string& pass) {
+  for (const PassGain& gain : gains) {
+    if (gain.pass == pass)
+      return fmt::format("{} ({} to {})", msText(gain.gain_ns), msText(gain.low_ns), msText(gain.high_ns));
+  }
+  return {};
+}
+
+std::string passes(const Report& r, const std::vector<PassGain>& gains) {
   if (r.job.passes.empty()) return {};
   std::string out =
       "<h2>Passes</h2><div class=\"scroll\"><table><thead><tr><th class=\"n\">#</th><th>pass</th><th "
       "class=\"n\">done</th>"
-      "<th class=\"n\">missed</th><th class=\"n\">nodes after</th><th class=\"n\">ms</th><th>what it "
-      "does</th></tr></thead>"
-      "<tbody>";
+      "<th class=\"n\">missed</th><th class=\"n\">nodes after</th><th class=\"n\">ms</th>" +
+      std::string(gains.empty() ? "" : "<th class=\"n\">gains, ms</th>") + "<th>what it does</th></tr></thead><tbody>";
   for (const PassRecord& p : r.job.passes) {
     out += fmt::format(
-        "<tr><td class=\"n dim\">{}</td><td>{}</td><td class=\"n {}\">{}</td><td class=\"n {}\">{}</td>{}{}<td "
+        "<tr><td class=\"n dim\">{}</td><td>{}</td><td class=\"n {}\">{}</td><td class=\"n {}\">{}</td>{}{}{}<td "
         "class=\"dim\">{}</td></tr>",
         p.index, htmlText(p.name), p.rewrites > 0 ? "good" : "dim",
         p.rewrites > 0 ? fmt::format("+{}", p.rewrites) : "0", p.missed > 0 ? "warning" : "dim", p.missed,
-        number(std::to_string(p.nodes_after)), number(msText(static_cast<double>(p.elapsed_ns))), htmlText(p.summary));
+        number(std::to_string(p.nodes_after)), number(msText(static_cast<double>(p.elapsed_ns))),
+        gains.empty() ? "" : number(gainText(gains, p.name)), htmlText(p.summary));
   }
   return out + "</tbody></table></div>\n";
 }
@@ -328,7 +337,7 @@ std::string footer(const Report& r) {
 
 }  // namespace
 
-std::string htmlReport(const JobRecord& job, const std::vector<JobSummary>& jobs) {
+std::string htmlReport(const JobRecord& job, const std::vector<JobSummary>& jobs, const std::vector<PassGain>& gains) {
   const Report r = reportOf(job);
   return fmt::format(
              "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
@@ -337,7 +346,7 @@ std::string htmlReport(const JobRecord& job, const std::vector<JobSummary>& jobs
              "dark\"><title>{} · ipex-studio</title>\n<style>\n",
              htmlText(fileName(job.model.path))) +
          kReportCss + "</style></head>\n<body><main>\n" + header(r) + hero(r) + waterfallHtml(waterfallOf(job)) +
-         latency(r) + topSteps(r) + passes(r) + missed(r) + history(jobs) + allSteps(r) + footer(r) +
+         latency(r) + topSteps(r) + passes(r, gains) + missed(r) + history(jobs) + allSteps(r) + footer(r) +
          "</main></body></html>\n";
 }
 

@@ -10,7 +10,9 @@
 namespace ipex_studio {
 
 // `history`: jobs on the same model, newest first, for the chart over time (Database::jobs(…, sha256)); may be empty.
-// Names from the model are escaped. Deterministic: equal records give equal bytes. Thread-safe.
-std::string htmlReport(const JobRecord& job, const std::vector<JobSummary>& history = {});
+// `gains`: what passes gain, where that was measured. Names from the model are escaped. Deterministic: equal records
+// give equal bytes. Thread-safe.
+std::string htmlReport(const JobRecord& job, const std::vector<JobSummary>& history = {},
+                       const std::vector<PassGain>& gains = {});
 
 }  // namespace ipex_studio

@@ -8,6 +8,7 @@
 #include "core/record/records_json.h"
 #include "profiler/export/export_html.h"
 #include "profiler/export/export_json.h"
+#include "studio/cli/advice_text.h"
 #include "studio/cli/commands.h"
 #include "studio/job/session_files.h"
 
@@ -16,22 +17,29 @@ namespace {
 
 constexpr std::int64_t kHistoryJobs = 20;
 
-std::string htmlOf(const Database& database, const JobRecord& job) {
-  return htmlReport(job, database.jobs(kHistoryJobs, job.model.sha256));
+std::string htmlOf(const Database& database, std::int64_t id, const JobRecord& job) {
+  return htmlReport(job, database.jobs(kHistoryJobs, job.model.sha256), database.passGains(id));
+}
+
+std::string jsonOf(const Database& database, std::int64_t id, const JobRecord& job) {
+  nlohmann::json json = benchJson(job);
+  json["advice"] = adviceJson(buildJobIndex(job)->advice);
+  json["pass_gains"] = passGainsJson(database.passGains(id));
+  return dumpJson(json) + "\n";
 }
 
 struct Format {
   const char* suffix;
-  std::string (*text)(const Database&, const JobRecord&);
+  std::string (*text)(const Database&, std::int64_t id, const JobRecord&);
 };
 
 // Formats by suffix; a longer suffix precedes one that it ends with.
 constexpr Format kFormats[] = {
     {".html", htmlOf},
     {".htm", htmlOf},
-    {".csv", [](const Database&, const JobRecord& job) { return stepsCsv(job); }},
-    {".trace.json", [](const Database&, const JobRecord& job) { return traceJson(job); }},
-    {".json", [](const Database&, const JobRecord& job) { return dumpJson(benchJson(job)) + "\n"; }},
+    {".csv", [](const Database&, std::int64_t, const JobRecord& job) { return stepsCsv(job); }},
+    {".trace.json", [](const Database&, std::int64_t, const JobRecord& job) { return traceJson(job); }},
+    {".json", jsonOf},
 };
 
 const Format& formatOf(const std::string& path) {
@@ -57,7 +65,7 @@ int writeReport(const CommandLine& line) {
     id = newest.front().id;
   }
   const JobRecord job = database.job(id);
-  writeFileAtomically(line.output, format.text(database, job));
+  writeFileAtomically(line.output, format.text(database, id, job));
   std::fprintf(stderr, "Wrote job %lld to %s.\n", static_cast<long long>(id), line.output.c_str());
   return static_cast<int>(ExitCode::kOk);
 }

@@ -13,6 +13,7 @@
 #include "profiler/precision_table.h"
 #include "profiler/run_table.h"
 #include "profiler/text.h"
+#include "studio/cli/advice_text.h"
 #include "studio/cli/commands.h"
 #include "studio/cli/interrupt.h"
 #include "studio/cli/precision.h"
@@ -43,11 +44,16 @@ void sayGuess(const ModelRecord& model, bool remembered) {
 
 void print(const CommandLine& line, const JobRecord& job) {
   const TerminalStyle style = stdoutStyle();
-  if (line.json) return printText(dumpJson(benchJson(job)) + "\n");
+  const auto index = buildJobIndex(job);
+  if (line.json) {
+    nlohmann::json json = benchJson(job);
+    json["advice"] = adviceJson(index->advice);
+    return printText(dumpJson(json) + "\n");
+  }
   const bool side_by_side = job.runs.size() > 2 || !line.data.path.empty();
   const std::string devices = deviceTable(job);
   printText(runTable(job, style.columns, style.color) + (side_by_side ? "\n" + precisionTable(job) : "") +
-            (devices.empty() ? "" : "\n" + devices));
+            adviceText(index->advice) + (devices.empty() ? "" : "\n" + devices));
 }
 
 // Says if the model was faster in FP32, in this job or an earlier one, than in the precision that was asked for.

@@ -1,5 +1,6 @@
 // The baseline: what an engineer would get today from torch::jit::freeze, on the same threads and inputs.
 #include "core/base/clock.h"
+#include "core/model/denormals.h"
 #include "core/model/measure.h"
 #include "core/model/module_state.h"
 #include "core/record/records_json.h"
@@ -51,6 +52,7 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
     const auto origins =
         frozenOrigins(Model::load(kEngineModelPath, job.method).module(), job.optimize.preserved_methods);
     profileSteps(module, inputs.example(), request.profile_iterations, origins, run);
+    if (const auto remark = denormalsRemark(module, inputs.example(), origins)) channel.record("remark", *remark);
   }
   channel.send({{"type", "result"}, {"peak_rss_bytes", peak_rss_bytes}, {"record", toJson(run)}});
 }

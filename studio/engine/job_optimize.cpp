@@ -17,8 +17,10 @@
 #include "core/model/measure.h"
 #include "core/model/module_state.h"
 #include "core/model/run_mode.h"
+#include "core/model/weight_work.h"
 #include "core/quantization/node_accuracy.h"
 #include "core/record/records_json.h"
+#include "core/record/slow_reasons.h"
 #include "core/torch/torch_error.h"
 #include "core/verify/verify.h"
 #include "passes/fault_search.h"
@@ -52,12 +54,22 @@ struct Begun {
   std::vector<ReferenceResults> references;
 };
 
+// Says what is not as in the file, and keeps it as remarks.
+void sendNotes(Model& model, Channel& channel) {
+  for (const std::string& note : model.notes()) {
+    channel.log(note);
+    channel.record("remark", Remark{kLoadedModel, RemarkKind::kApplied, kLoadedFormReason, note, {}});
+  }
+  const std::string work = weightWorkSentence(model.module());
+  if (!work.empty()) channel.record("remark", Remark{kLoadedModel, RemarkKind::kApplied, kWeightWorkReason, work, {}});
+}
+
 void begin(const EngineJob& job, Channel& channel, Begun& begun) {
   channel.progress("load", 0);
   const std::int64_t load_begin = nowNs();
   begun.model = Model::load(kEngineModelPath, job.method);
   begun.load_ns = nowNs() - load_begin;
-  for (const std::string& note : begun.model->notes()) channel.log(note);
+  sendNotes(*begun.model, channel);
   sendSignature(*begun.model, channel);
   begun.data = openJobData(*begun.model, job);
   if (begun.data) jobMetric(job.data, *begun.data);  // throws before work begins if the data cannot be judged

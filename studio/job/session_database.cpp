@@ -48,6 +48,15 @@ void JobDatabase::recordTuning(const MemoryTuningStore& tuning) {
   }
 }
 
+void JobDatabase::recordPassGains(std::int64_t job, const std::vector<PassGain>& gains) {
+  if (!database_) return;
+  try {
+    database_->recordPassGains(job, gains);
+  } catch (const Error& error) {
+    problem_ = error;
+  }
+}
+
 std::optional<std::int64_t> JobDatabase::record(const JobRecord& job, bool remember_inputs) {
   if (!database_) return std::nullopt;
   try {

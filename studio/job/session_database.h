@@ -30,6 +30,8 @@ class JobDatabase {
   std::optional<std::int64_t> record(const JobRecord& job, bool remember_inputs);
   // Writes the record of the job and the source of its model.
   std::optional<std::int64_t> record(const ModelJob& job, bool remember_inputs);
+  // Keeps what passes gain in a job that was recorded as `job`.
+  void recordPassGains(std::int64_t job, const std::vector<PassGain>& gains);
   // The last problem with the database; nullopt if there was none.
   const std::optional<Error>& problem() const { return problem_; }
   Database* database() { return database_ ? &*database_ : nullptr; }

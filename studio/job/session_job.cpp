@@ -181,7 +181,8 @@ void ModelJob::absorb(Side& side, const json& message) {
   const std::string type = messageText(message, "type");
   // Records of passes are taken from the engine whose result is kept.
   const bool passes = type == "source" || type == "frozen" || type == "pass" || type == "remark";
-  if (passes && &side != optimized_.get()) return;
+  const bool of_baseline = type == "remark" && &side == baseline_.get() && !before_;
+  if (passes && !of_baseline && &side != optimized_.get()) return;
   if (type == "progress") {
     const double fraction = std::clamp(messageNumber(message, "fraction"), 0.0, 1.0);
     const bool timed = message.find("timed") != message.end() && messageBool(message, "timed");

@@ -177,9 +177,8 @@ class PassesPanel : public Panel {
     }
     const PassGain* gain = gainOf(snapshot, pass.name);
     if (gain == nullptr) return labelRight(ui_.theme.dim, "–", right);
-    const bool clear = gain->low_ns > 0 || gain->high_ns < 0;
-    const ImU32 ink = !clear ? ui_.theme.dim : gain->gain_ns > 0 ? ui_.theme.good : ui_.theme.warning;
-    labelRight(ink, clear ? changeText(std::llround(gain->gain_ns)) : "≈ 0", right);
+    const ImU32 ink = !gain->clear() ? ui_.theme.dim : gain->gain_ns > 0 ? ui_.theme.good : ui_.theme.warning;
+    labelRight(ink, gain->clear() ? changeText(std::llround(gain->gain_ns)) : "≈ 0", right);
   }
 
   // Asks for what the shown pass gains, or all that rewrote something.

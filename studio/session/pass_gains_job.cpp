@@ -34,19 +34,22 @@ void PassGainsJob::add(const PassGain& gain) {
   if (same == all.end()) all.push_back(gain);
 }
 
-void PassGainsJob::measure(const std::vector<std::string>& passes) {
+void PassGainsJob::measure(const std::vector<std::string>& passes, std::int64_t recorded_as) {
   if (!model_.loaded() || !runner_.hasJob() || runner_.job()->job().runs.empty())
     throw Error(ExitCode::kUsage, "Optimize the model first; what a pass gains is measured against that.");
   const std::int64_t job = runner_.job()->job().started_unix_ns;
   if (gains_.of_job != job) gains_ = {job, {}};
   reporter_.setState(JobState::kWorking, "");
+  JobDatabase database(model_.databasePath());
   const double share = 1.0 / static_cast<double>(std::max<std::size_t>(1, passes.size()));
   for (std::size_t p = 0; p < passes.size(); ++p) {
     UnshownEvents events(reporter_, "without " + passes[p], share * static_cast<double>(p), share);
-    if (const auto gain = runner_.gainOf(passes[p], events)) add(*gain);
+    if (const auto gain = runner_.gainOf(passes[p], events)) {
+      add(*gain);
+      if (recorded_as > 0) database.recordPassGains(recorded_as, {*gain});
+    }
     reporter_.publishStatus();
   }
-  JobDatabase database(model_.databasePath());
   runner_.prepareTry(database);
   reporter_.setState(JobState::kDone, fmt::format("What {} pass{} gain{} was measured by leaving {} out.",
                                                   passes.size(), passes.size() == 1 ? "" : "es",

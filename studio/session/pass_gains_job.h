@@ -17,8 +17,11 @@ class PassGainsJob {
   PassGainsJob(OpenModel& model, JobRunner& runner, Reporter& reporter)
       : model_(model), runner_(runner), reporter_(reporter) {}
 
-  // Takes some seconds a pass; each is published as it is known. Throws Error, after which the runner must be dropped.
-  void measure(const std::vector<std::string>& passes);
+  // Takes some seconds a pass; each is published and recorded as it is known. `recorded_as`: the last job's number in
+  // the database; 0: it is not there. Throws Error, after which the runner must be dropped.
+  void measure(const std::vector<std::string>& passes, std::int64_t recorded_as);
+  // Shows what was measured of a recorded job.
+  void show(PassGains gains) { gains_ = std::move(gains); }
   const PassGains& gains() const { return gains_; }
 
  private:

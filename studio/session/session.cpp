@@ -141,7 +141,7 @@ void Session::handle(const OverrideCommand& command) {
 }
 
 void Session::handle(const PassGainsCommand& command) {
-  guarded([&] { pass_gains_.measure(command.passes); });
+  guarded([&] { pass_gains_.measure(command.passes, history_.runs() ? history_.runs()->shown_job : 0); });
 }
 
 void Session::handle(const StepOverridesCommand& command) {
@@ -238,6 +238,7 @@ void Session::showJob(const Database& database, std::int64_t id) {
       fmt::format("Opened job {} of {}, recorded {}.", id, database.path(), dateText(job.started_unix_ns)));
   model_.showRecorded(job);
   model_.showSource(database.source(id));
+  pass_gains_.show({job.started_unix_ns, database.passGains(id)});
   history_.read(database, id);
   if (job.command == "what-if") history_.judgeBy(job);
   trials_.read(database, job, "");

@@ -7,8 +7,11 @@
 #include <map>
 #include <optional>
 
+#include "core/record/double_operations.h"
+#include "core/record/slow_reasons.h"
 #include "core/record/warning_reasons.h"
 #include "core/runtime/machine_facts.h"
+#include "profiler/causes/slow_causes.h"
 
 namespace ipex_studio {
 namespace {
@@ -17,6 +20,10 @@ constexpr std::size_t kMaxAdvice = 8;
 // Smallest shares of a run's time that are worth a sentence.
 constexpr double kMinShare = 0.005;
 constexpr double kMinUnattributed = 0.05;
+constexpr std::size_t kMaxCauses = 2;    // told of, the largest first
+constexpr double kMinMemoryShare = 0.4;  // of a run's time, for memory to be its limit
+constexpr double kFewFlopsPerByte = 4;   // of a product that waits for its weights
+constexpr std::int64_t kManyBytes = 1'000'000;
 constexpr double kMaxSpread = 0.1;  // half of the median's interval over the median: more is noise
 
 struct RowGroup {
@@ -91,6 +98,96 @@ void adviseOnNoise(const JobIndex& index, std::vector<Advice>* advice) {
        {},
        "run.optimize",
        "Measure again"});
+}
+
+// Warns of more threads than there are cores, which wait for each other.
+void adviseOnThreads(const JobRecord& job, const JobIndex& index, std::vector<Advice>* advice) {
+  const RunRecord* run = index.optimized.run != nullptr ? index.optimized.run : index.baseline.run;
+  if (run == nullptr || job.machine.cores <= 0 || run->threads * run->instances <= job.machine.cores) return;
+  Advice fewer{Advice::Tone::kWarning,
+               fmt::format("{} threads share {} core{} and wait for each other.", run->threads * run->instances,
+                           job.machine.cores, job.machine.cores == 1 ? "" : "s"),
+               "Show",
+               {},
+               "latency",
+               {},
+               "",
+               fmt::format("Use {} thread{}", job.machine.cores, job.machine.cores == 1 ? "" : "s")};
+  fewer.threads = job.machine.cores;
+  advice->push_back(std::move(fewer));
+}
+
+// Tells what was seen while the model was loaded and run that makes it slow as it was saved.
+void adviseOnLoad(const JobRecord& job, std::vector<Advice>* advice) {
+  for (const Remark& remark : job.remarks) {
+    if (remark.pass != kLoadedModel) continue;
+    const bool slow_still = remark.reason == kDenormalsReason;
+    advice->push_back({slow_still ? Advice::Tone::kWarning : Advice::Tone::kGood,
+                       displayText(remark.text, 300),
+                       "Show",
+                       remark.origins,
+                       slow_still ? "operations" : "remarks",
+                       {},
+                       "",
+                       ""});
+  }
+}
+
+std::string causeText(const SlowCause& cause) {
+  const std::string before = fmt::format("{}: {} before ({} of the operations' time)", causeSentence(cause),
+                                         formatTime(cause.before_ns), percent(cause.share));
+  if (cause.remains()) return fmt::format("{}, still {}. {}", before, formatTime(cause.after_ns), cause.rule->advice);
+  return before + (cause.after_ns > 0 ? fmt::format(", now {}.", formatTime(cause.after_ns))
+                                      : std::string("; now gone, or done in passing."));
+}
+
+// Tells what made the model slow as it was saved, and what is to be done where that costs time still.
+void adviseOnCauses(const JobRecord& job, std::vector<Advice>* advice) {
+  std::vector<SlowCause> causes = slowCauses(job);
+  if (causes.size() > kMaxCauses) causes.resize(kMaxCauses);
+  for (SlowCause& cause : causes) {
+    Advice told{cause.remains() ? Advice::Tone::kWarning : Advice::Tone::kGood,
+                causeText(cause),
+                "Show",
+                std::move(cause.origins),
+                "waterfall",
+                {},
+                "",
+                ""};
+    if (cause.remains() && cause.rule->remedy == CauseRemedy::kSinglePrecision) {
+      told.try_it.precisions.push_back({kDoubleOperations, "fp32"});
+      told.offer = "Try FP32";
+    }
+    advice->push_back(std::move(told));
+  }
+}
+
+// Advises on products that wait for their weights: few rows, many weights.
+void adviseOnMemory(const JobIndex& index, std::vector<Advice>* advice) {
+  const RunIndex& run = index.optimized;
+  if (run.run == nullptr || run.latency.p50_ns <= 0) return;
+  RowGroup group;
+  std::int64_t bytes = 0;
+  for (const OperationRow& row : run.rows) {
+    if (row.step < 0 || (row.group != KindGroup::kLinear && row.group != KindGroup::kConvolution)) continue;
+    const StepRecord& step = run.run->steps[static_cast<std::size_t>(row.step)];
+    const std::int64_t once = step.bytes / std::max(1, step.micro_batches);  // the weights stay in the cache
+    if (once < kManyBytes || static_cast<double>(step.flops) > kFewFlopsPerByte * static_cast<double>(once)) continue;
+    group.add(row);
+    bytes += once;
+  }
+  if (group.total_ns < kMinMemoryShare * run.latency.p50_ns) return;
+  advice->push_back({Advice::Tone::kHint,
+                     fmt::format("{} product{} wait{} for memory: {} of weights for a few rows ({}). Weights in INT8 "
+                                 "or BF16 are less to read.",
+                                 group.count, plural(group.count), group.count == 1 ? "s" : "", formatBytes(bytes),
+                                 percent(group.total_ns / run.latency.p50_ns)),
+                     "Show",
+                     std::move(group.origins),
+                     "roofline",
+                     {},
+                     "tune.quantize",
+                     "Tune…"});
 }
 
 void adviseOnInterpreter(const JobIndex& index, std::vector<Advice>* advice) {
@@ -274,7 +371,8 @@ struct Declines {
 void adviseOnDeclines(const JobRecord& job, std::vector<Advice>* advice) {
   std::map<std::pair<std::string, std::string>, Declines> groups;
   for (const Remark& remark : job.remarks) {
-    if (remark.kind != RemarkKind::kMissed || remark.reason == "decided-by-hand" || remark.reason == kLeftOutReason)
+    if (remark.kind != RemarkKind::kMissed || remark.reason == "decided-by-hand" || remark.reason == kLeftOutReason ||
+        remark.pass == kLoadedModel)
       continue;
     Declines& group = groups[{remark.pass, remark.reason}];
     if (group.count++ == 0) group.first = &remark;
@@ -349,6 +447,10 @@ std::vector<Advice> makeAdvice(const JobRecord& job, const JobIndex& index) {
   std::vector<Advice> advice;
   adviseOnAccuracy(index, &advice);
   adviseOnPasses(job, &advice);
+  adviseOnThreads(job, index, &advice);
+  adviseOnLoad(job, &advice);
+  adviseOnCauses(job, &advice);
+  adviseOnMemory(index, &advice);
   adviseOnNoise(index, &advice);
   adviseOnInterpreter(index, &advice);
   adviseOnConversions(index, &advice);

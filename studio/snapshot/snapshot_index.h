@@ -73,6 +73,7 @@ struct Advice {
   std::string action;             // action (Action::name) that the window offers instead; empty: none
   std::string offer;              // text of the link that tries the decisions or starts the action
   double gain_ns = 0;             // time that measurements of kernels let expect from the offer; 0: not measured
+  std::int32_t threads = 0;       // number of threads that the offer optimizes with; 0: it is another offer
 };
 
 struct JobIndex {

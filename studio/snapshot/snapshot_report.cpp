@@ -54,6 +54,17 @@ std::string adviceHtml(const JobIndex& index) {
   return text + "</ul>\n";
 }
 
+std::string gainsHtml(const StudioSnapshot& snapshot) {
+  const PassGains& known = snapshot.work.pass_gains;
+  if (known.gains.empty() || known.of_job != snapshot.job->started_unix_ns) return {};
+  std::string text = "<h2>What passes gain</h2>\n<ul>\n";
+  for (const PassGain& gain : known.gains) {
+    text += fmt::format("<li>{}: {} ms, 95 % {} to {}</li>\n", htmlText(gain.pass), msText(gain.gain_ns),
+                        msText(gain.low_ns), msText(gain.high_ns));
+  }
+  return text + "</ul>\n";
+}
+
 std::string cellHtml(const TableCell& cell) {
   if (!cell.is_number) return "<td>" + htmlText(displayText(cell.text, kMaxCellBytes)) + "</td>";
   return "<td class=\"n\">" + (std::isfinite(cell.number) ? fmt::format("{:.6g}", cell.number) : std::string("–")) +
@@ -92,7 +103,7 @@ std::string screenReportHtml(const StudioSnapshot& snapshot, const ScreenReport&
     for (const std::string& name : report.selected) text += " <code>" + htmlText(displayText(name)) + "</code>";
     text += "</p>\n";
   }
-  text += waterfallHtml(snapshot.index->waterfall) + adviceHtml(*snapshot.index);
+  text += waterfallHtml(snapshot.index->waterfall) + adviceHtml(*snapshot.index) + gainsHtml(snapshot);
   if (report.table.fill != nullptr) text += tableHtml(filledTable(report.table, snapshot));
   return text + "</main></body></html>\n";
 }

@@ -9,6 +9,7 @@
 
 #include "core/record/argument_record.h"
 #include "core/record/options.h"
+#include "core/record/pass_gain_record.h"
 #include "core/record/records.h"
 
 namespace ipex_studio {
@@ -49,14 +50,6 @@ struct TuningState {
   std::string recipe;              // origin of the recipe for INT8, as a sentence; empty: there is none
   bool calibration_waits = false;  // true: it was interrupted and can go on
   bool search_waits = false;
-};
-
-// Time that a pass gains: the latency without it less that with it, by interleaved timing.
-struct PassGain {
-  std::string pass;
-  double gain_ns = 0;  // negative: the model is faster without the pass
-  double low_ns = 0;   // 95 % interval
-  double high_ns = 0;
 };
 
 struct PassGains {

@@ -5,10 +5,12 @@ namespace ipex_studio {
 
 bool offerIsPossible(const Advice& advice, const StudioSnapshot& snapshot) {
   if (advice.offer.empty()) return false;
+  if (advice.threads > 0) return whyNotStart(snapshot).empty();
   return advice.try_it.empty() ? !advice.action.empty() && snapshot.work.tuning.possible : snapshot.overrides.possible;
 }
 
 void takeOffer(const Advice& advice, const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
+  if (advice.threads > 0) return commands.post(OptimizeCommand{snapshot.choices.precision, advice.threads, {}});
   if (advice.try_it.empty()) return selection.request(advice.action);
   commands.post(OverrideCommand{snapshot.overrides.now.adding(advice.try_it), true});
   selection.front_panel = "precision";

@@ -85,6 +85,8 @@ class CaseReader {
     } else if (takePrefix(text, "# precision:", &rest)) {
       if (rest != "bf16" && rest != "fp16") test_.error = "the precision is unknown: " + rest;
       test_.precision = rest == "bf16" ? Precision::kBf16 : Precision::kFp16;
+    } else if (takePrefix(text, "# decided:", &rest)) {
+      test_.decided.push_back(rest);
     } else if (takePrefix(text, "# recipe:", &rest)) {
       test_.precision = Precision::kInt8;
       test_.recipe = rest;

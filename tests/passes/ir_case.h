@@ -15,6 +15,7 @@
 //   # remark: missed training-mode      must have been said: `applied`, `missed` with reason; `none`: nothing was said
 //   # numeric: rtol=1e-5                the default; `none` where running makes no sense
 //   # precision: bf16                   asked of the passes; fp32 where nothing is said
+//   # decided: kind:double=fp32       one of OptimizeOptions::precision_overrides
 //   # recipe: input:0=-2..2 :aten::relu#0=0..6     precision int8, values by key (core/quantization/recipe.h) and
 //                                       range; `KEY=fp32` keeps an operation; mode=dynamic, mode=weight-only: no
 //                                       values are needed, the latter with bits=4 group=32; equalization=1: layers
@@ -58,6 +59,7 @@ struct IrCase {
   std::map<std::string, std::string> constants;  // name without '%', value expression
   std::map<std::string, std::string> inputs;
   std::vector<std::map<std::string, std::string>> reruns;
+  std::vector<std::string> decided;
   std::string before;
   bool unchanged = false;
   bool any_graph = false;

@@ -290,6 +290,7 @@ std::string runParsed(const IrCase& test, bool bless) {
   OptimizeOptions options;
   options.precision = test.precision;
   options.weight_bits = 8;
+  options.precision_overrides = test.decided;
   options.capabilities = Capabilities{true, true};  // independent of this machine
   if (test.precision == Precision::kInt8) options.quantization_recipe = recipeText(test.recipe);
   RemarkCollector first;

@@ -83,6 +83,23 @@ TEST(Recording, SamplesBelongToStepsAndFitIntoTheRun) {
   EXPECT_GT(most, 0.5);
 }
 
+// Nodes outside of modules have their own origins, too, as those of functions do.
+TEST(Recording, NodesOfNoModuleHaveOriginsOfTheirOwn) {
+  const Inputs inputs{at::randn({8, 8}, at::kDouble)};  // which no plan computes
+  auto result = optimized(scriptModule(R"(
+def forward(self, x):
+    y = torch.relu(torch.tanh(x))
+    return torch.relu(y + torch.tanh(y))
+)",
+                                       {}),
+                          inputs);
+  RunRecord run;
+  profileSteps(result.module, inputs, 2, result.origins, run);
+  std::vector<OriginId> seen;
+  for (const StepTime& time : run.step_times) seen.insert(seen.end(), time.origins.begin(), time.origins.end());
+  EXPECT_EQ(seen, (std::vector<OriginId>{0, 1, 2, 3, 4}));
+}
+
 // A node whose blocks or calls hold regions has only the time that these leave.
 TEST(Recording, BranchesAreNotCountedWithWhatRanInside) {
   const Inputs inputs{at::randn({1, 16, 28, 28}), true};

@@ -191,6 +191,12 @@ TEST_F(WhatIfTest, PassesAreLeftOutOneAtATimeAndTheModelStays) {
   const SnapshotPtr exported =
       waitUntil(session, [](const StudioSnapshot& s) { return s.work.exported.state == ExportResult::State::kDone; });
   EXPECT_EQ(exported->work.exported.problem, "");
+  // Shown again, the job still has them.
+  session.post(ShowJobCommand{known->history->shown_job});
+  const SnapshotPtr again =
+      waitUntil(session, [](const StudioSnapshot& s) { return s.status.state == JobState::kRecorded; });
+  EXPECT_EQ(again->work.pass_gains.of_job, again->job->started_unix_ns);
+  EXPECT_EQ(again->work.pass_gains.gains.size(), 2U);
 }
 
 TEST_F(WhatIfTest, GainsOfPassesNeedAModelThatWasMeasured) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/record/slow_reasons.h"
 #include "core/record/warning_reasons.h"
 #include "studio/ui/selection.h"
 #include "tests/studio/synthetic_job.h"
@@ -14,6 +15,13 @@ namespace ipex_studio {
 namespace {
 
 using ::testing::HasSubstr;
+
+// True if one of the first lines of advice holds the text.
+bool isAdvised(const StudioSnapshot& snapshot, const std::string& text, std::size_t first) {
+  const auto& advice = snapshot.index->advice;
+  return std::any_of(advice.begin(), advice.begin() + static_cast<std::ptrdiff_t>(std::min(first, advice.size())),
+                     [&](const Advice& each) { return each.text.find(text) != std::string::npos; });
+}
 
 TEST(Snapshot, IndexesTheResnetJob) {
   const SnapshotPtr snapshot = testing::resnetSnapshot();
@@ -60,8 +68,8 @@ TEST(Snapshot, AdviceNamesNumbersAndLeadsSomewhere) {
   const SnapshotPtr snapshot = testing::resnetSnapshot();
   const auto& advice = snapshot->index->advice;
   ASSERT_GE(advice.size(), 3U);
-  EXPECT_LE(advice.size(), 6U);
-  EXPECT_THAT(advice[0].text, HasSubstr("3 conversions cost"));
+  EXPECT_LE(advice.size(), 8U);
+  EXPECT_TRUE(isAdvised(*snapshot, "3 conversions cost", 4));
   for (const Advice& a : advice) {
     EXPECT_TRUE(a.link.empty() || !a.origins.empty() || !a.tab.empty()) << a.text;
   }
@@ -88,6 +96,25 @@ TEST(Snapshot, LayoutsAreAdvisedAgainstReordersOnly) {
   conversion->kind = "cast";
   conversion->dst_layout = conversion->src_layout;
   EXPECT_FALSE(advised());
+}
+
+TEST(Snapshot, MoreThreadsThanCoresAreAWarningWithTheCoresOnOffer) {
+  auto job = std::make_shared<JobRecord>(*testing::resnetJob());
+  job->machine.cores = 2;
+  for (RunRecord& run : job->runs) run.threads = 2, run.instances = 1;
+  EXPECT_FALSE(isAdvised(*makeSnapshot(job, testing::donePartsOf(*job), nullptr), "wait for each other", 8));
+  for (RunRecord& run : job->runs) run.threads = 16;
+  const SnapshotPtr snapshot = makeSnapshot(job, testing::donePartsOf(*job), nullptr);
+  ASSERT_TRUE(isAdvised(*snapshot, "16 threads share 2 cores", 1));
+  EXPECT_EQ(snapshot->index->advice[0].threads, 2);
+  EXPECT_EQ(snapshot->index->advice[0].offer, "Use 2 threads");
+}
+
+TEST(Snapshot, WhatMadeTheFileSlowIsToldFirst) {
+  auto job = std::make_shared<JobRecord>(*testing::resnetJob());
+  const std::string text = "4 operations on weights alone (norm) are done anew in each run of the file.";
+  job->remarks.push_back({kLoadedModel, RemarkKind::kApplied, kWeightWorkReason, text, {}});
+  EXPECT_TRUE(isAdvised(*makeSnapshot(job, testing::donePartsOf(*job), nullptr), text, 1));
 }
 
 TEST(Snapshot, APassThatWasLeftOutIsAWarning) {
