@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/generate/cache_guess.h"
@@ -21,6 +22,9 @@ using torch::jit::IValue;
 constexpr double kSameReading = 1e-2;
 
 constexpr std::int64_t kAnyToken = 0;
+
+// What exampleFlag() writes for a tensor.
+constexpr char kImage[] = "1x3x224x224";
 
 bool sameScores(const at::Tensor& actual, const at::Tensor& expected) {
   const at::Tensor finite = expected.isfinite().logical_and(actual.isfinite());
@@ -97,52 +101,101 @@ class FormFinder {
       return none(a) && form_.arguments[a].type->kind() == c10::TypeKind::OptionalType;
     };
     form_.cache = CacheForm::kGrows;
-    if (std::all_of(caches_.begin(), caches_.end(), optional)) return;
-    const auto empty = guessEmptyCache(module_, firstInputs(), caches_);
-    if (!empty) throw noSizes();
-    for (std::size_t c = 0; c < caches_.size(); ++c) form_.arguments[caches_[c]].value = empty->values[c];
+    const bool known = std::all_of(caches_.begin(), caches_.end(), optional);
+    if (!known) {
+      const auto empty = guessEmptyCache(module_, firstInputs(), caches_);
+      if (!empty) throw noSizes();
+      for (std::size_t c = 0; c < caches_.size(); ++c) form_.arguments[caches_[c]].value = empty->values[c];
+    }
+    if (!growsByTokens()) {
+      if (!known) throw doesNotGrow("as long as before");
+      form_.cache = CacheForm::kFixed;
+    }
+  }
+
+  // True if each tensor of the cache grows by a token from the first token to the second, false if none does.
+  bool growsByTokens() {
+    Decoder decoder(module_, form_);
+    decoder.begin({kAnyToken});
+    const std::vector<at::Tensor> before = decoder.cache();
+    decoder.next({kAnyToken});
+    std::size_t growing = 0;
+    for (std::size_t t = 0; t < before.size(); ++t) growing += grownAxis(before[t], decoder.cache()[t]) ? 1 : 0;
+    if (growing != 0 && growing != before.size()) throw doesNotGrow("longer in some of its tensors alone");
+    return growing != 0;
+  }
+
+  static Error doesNotGrow(const std::string& what) {
+    return Error(
+        ExitCode::kUnsupported,
+        fmt::format("For one more token the model returns a cache that is {}; generate needs a cache that grows by a "
+                    "token, or an example of one of fixed size by --input.",
+                    what));
+  }
+
+  // The axis that grew by one; nullopt if the sizes are the same. Throws if they differ otherwise.
+  static std::optional<std::int64_t> grownAxis(const at::Tensor& before, const at::Tensor& after) {
+    std::optional<std::int64_t> axis;
+    for (std::int64_t d = 0; d < before.dim(); ++d) {
+      if (before.size(d) == after.size(d)) continue;
+      if (axis || after.size(d) != before.size(d) + 1)
+        throw doesNotGrow(inputValueText(after) + " and was " + inputValueText(before));
+      axis = d;
+    }
+    return axis;
   }
 
   Error noSizes() const {
-    const DecodeArgument& argument = form_.arguments[caches_.front()];
-    const bool tensor = argument.type->isSubtypeOf(*c10::TensorType::get());
-    return Error(
-        ExitCode::kUsage,
-        fmt::format("The sizes of the cache '{}' ({}) cannot be found in the model; add an example of it, of any "
-                    "length: --input '{}{}'.",
-                    argument.name, argument.type->repr_str(), argument.name,
-                    tensor ? ":1x12x5x64" : "=((1x12x5x64, 1x12x5x64), …)"));
+    const ArgumentRecord argument = inputSignature(module_)[caches_.front()];
+    std::string flag = exampleFlag(argument);
+    for (std::size_t at = flag.find(kImage); at != std::string::npos; at = flag.find(kImage))
+      flag.replace(at, std::char_traits<char>::length(kImage), "1x12x5x64");
+    return Error(ExitCode::kUsage,
+                 fmt::format("The sizes of the cache '{}' ({}) cannot be found in the model; add an example of it with "
+                             "your sizes, of any length: {}.",
+                             argument.name, argument.type, flag));
   }
 
-  // Runs the model on the example cache: what grows by a token is cut to no tokens, a cache of fixed size begins as
-  // zeros.
+  // The example holds as many tokens as the size of one of its axes says. Masks and places depend on that number, so
+  // the model runs with each of them until one fits.
   void readExample() {
     form_.cache = CacheForm::kFixed;
-    Decoder decoder(module_, form_);
-    decoder.begin({kAnyToken});
-    const std::vector<at::Tensor>& after = decoder.cache();
-    std::size_t next = 0;
-    for (const std::size_t a : caches_) {
-      form_.arguments[a].value =
-          mapTensors(form_.arguments[a].value, [&](const at::Tensor& before) { return start(before, after[next++]); });
+    std::vector<std::int64_t> lengths;
+    mapTensors(form_.arguments[caches_.front()].value, [&](const at::Tensor& tensor) {
+      if (lengths.empty()) lengths = tensor.sizes().vec();
+      return tensor;
+    });
+    for (const std::int64_t length : lengths) {
+      try {
+        if (readExample(length)) return;
+      } catch (const Error&) {
+        // Another length.
+      }
     }
+    readExample(0);
   }
 
-  at::Tensor start(const at::Tensor& before, const at::Tensor& after) {
-    std::int64_t axis = -1;
-    for (std::int64_t d = 0; d < before.dim(); ++d) {
-      if (before.size(d) == after.size(d)) continue;
-      if (axis >= 0 || after.size(d) != before.size(d) + 1)
-        throw Error(
-            ExitCode::kUnsupported,
-            fmt::format("For one token the model turns a cache of {} into one of {}; generate needs a cache that "
-                        "grows by a token or stays as it is.",
-                        inputValueText(before), inputValueText(after)));
-      axis = d;
+  // Runs the model behind `length` tokens: what grows by a token is cut to none, a cache of fixed size begins as zeros.
+  // False if it is not `length` that grows.
+  bool readExample(std::int64_t length) {
+    Decoder decoder(module_, form_);
+    decoder.beginBehind(length, kAnyToken);
+    const std::vector<at::Tensor>& after = decoder.cache();
+    std::size_t next = 0;
+    bool grows = false, fits = true;
+    std::vector<IValue> starts;
+    for (const std::size_t a : caches_) {
+      starts.push_back(mapTensors(form_.arguments[a].value, [&](const at::Tensor& before) {
+        const auto axis = grownAxis(before, after[next++]);
+        grows = grows || axis;
+        fits = fits && axis && before.size(*axis) == length;
+        return axis ? before.narrow(*axis, 0, 0).contiguous() : at::zeros_like(before);
+      }));
     }
-    if (axis < 0) return at::zeros_like(before);
-    form_.cache = CacheForm::kGrows;
-    return before.narrow(axis, 0, 0).contiguous();
+    if (length > 0 && !fits) return false;
+    for (std::size_t c = 0; c < caches_.size(); ++c) form_.arguments[caches_[c]].value = starts[c];
+    form_.cache = grows ? CacheForm::kGrows : CacheForm::kFixed;
+    return true;
   }
 
   // A model may have been traced for one token at a time. Its own scores tell: of the prompt at once and by tokens.

@@ -102,6 +102,13 @@ at::Tensor Decoder::begin(const std::vector<std::int64_t>& prompt) {
   return scores;
 }
 
+at::Tensor Decoder::beginBehind(std::int64_t given, std::int64_t token) {
+  empty();
+  given_ = given;
+  text_ = at::tensor({token}, at::kLong).unsqueeze(0);
+  return run(text_);
+}
+
 at::Tensor Decoder::next(const std::vector<std::int64_t>& tokens) {
   const at::Tensor ids = at::tensor(tokens, at::kLong).unsqueeze(1);
   text_ = at::cat({text_, ids}, 1);

@@ -17,6 +17,8 @@ class Decoder {
 
   // Begins one text. Returns the scores of the next token [1, vocabulary].
   at::Tensor begin(const std::vector<std::int64_t>& prompt);
+  // The same with one token, behind `given` tokens that the cache of the form holds already.
+  at::Tensor beginBehind(std::int64_t given, std::int64_t token);
   // Adds a token to each text. Returns scores [texts, vocabulary].
   at::Tensor next(const std::vector<std::int64_t>& tokens);
   // Text i goes on from what was text parents[i]: one gather per tensor of the cache, none where nothing changes.

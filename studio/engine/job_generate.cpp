@@ -22,7 +22,7 @@ namespace {
 
 using Ids = std::vector<std::int64_t>;
 
-constexpr int kTurns = 2;  // by each form, in turns
+constexpr int kTurns = 2;  // of each form
 
 Ids promptOf(const GenerateRequest& request) {
   if (request.prompt_path.empty()) return request.prompt;
@@ -116,7 +116,17 @@ class GenerateJob {
 
   GeneratedText write(const torch::jit::Module& module) {
     Decoder decoder(module, form_);
-    return generate(decoder, prompt_, options_, job_.measure.seed);
+    std::int64_t written = 0;
+    try {
+      return generate(decoder, prompt_, options_, job_.measure.seed, [&](std::int64_t tokens) { written = tokens; });
+    } catch (const Error& problem) {
+      if (written == 0) throw;
+      throw Error(
+          problem.code(),
+          fmt::format("Behind {} new tokens the model fails, as where its context is full (--max-new {} ends the "
+                      "text before): {}",
+                      written, written, problem.what()));
+    }
   }
 
   GenerationRecord describe() const {

@@ -35,6 +35,7 @@ const NamedForm kForms[] = {
     {"tuple of pairs", kTupleOfPairs, {}, CacheForm::kGrows},
     {"flat", kFlat, {}, CacheForm::kGrows},
     {"stacked", kStacked, {"past:2x2x1x2x3x4"}, CacheForm::kGrows},
+    {"masked", kMasked, {"past:2x2x1x2x3x4"}, CacheForm::kGrows},
     {"optional", kOptional, {}, CacheForm::kGrows},
     {"fixed", kFixed, {"k_cache:2x1x2x24x4", "v_cache:2x1x2x24x4"}, CacheForm::kFixed},
     {"one token", kOneToken, {}, CacheForm::kGrows, false},
@@ -170,7 +171,7 @@ TEST(Generate, BeamsWithACacheAreThoseWithout) {
 TEST(Generate, DrawsDependOnTheSeedAlone) {
   GenerateRequest options;
   options.max_new = 12;
-  options.temperature = 1.5;
+  options.temperature = 8;
   const Ids first = textOf(kForms[1], options, 3).ids;
   EXPECT_EQ(textOf(kForms[1], options, 3).ids, first);
   EXPECT_EQ(textOf(kForms[0], options, 3).ids, first);
@@ -250,6 +251,7 @@ TEST(CompareOnText, TellsNearTiesFromWrongModels) {
   other.attr("o").toTensor().select(1, (ids[0] + 1) % kVocabulary).mul_(1 + 1e-6).add_(1e-6);
   agreement = compared(ids);
   EXPECT_TRUE(agreement.worst.pass) << agreement.worst.text;
+  EXPECT_GT(agreement.other_choices, 0);
   EXPECT_LT(agreement.closest_choice, 1e-4);
   other.attr("o").toTensor().mul_(1.5);
   EXPECT_FALSE(compared(ids).worst.pass);
@@ -276,7 +278,7 @@ TEST(DecodeForm, SaysWhatAModelLacks) {
     torch::jit::Module module = tinyLanguageModel(forward);
     return failureOf([&] { formOf(module, inputs, texts); }, code);
   };
-  EXPECT_THAT(failure(kStacked, {}, 1, ExitCode::kUsage), HasSubstr("--input 'past:"));
+  EXPECT_THAT(failure(kStacked, {}, 1, ExitCode::kUsage), HasSubstr("--input past:1x12x5x64"));
   EXPECT_THAT(failure("def forward(self, ids):\n  return ids\n", {}, 1, ExitCode::kUnsupported), HasSubstr("logits"));
   EXPECT_THAT(failure("def forward(self, n: int):\n  return self.e\n", {}, 1, ExitCode::kUnsupported),
               HasSubstr("--role"));
@@ -285,6 +287,13 @@ def forward(self, ids, past: List[Tuple[Tensor, Tensor]]):
   return self.grown(ids, [p[0] for p in past], [p[1] for p in past])[0]
 )";
   EXPECT_THAT(failure(kForgets, {}, 1, ExitCode::kUnsupported), HasSubstr("returns its cache"));
+  constexpr char kNewTokensAlone[] = R"(
+def forward(self, ids, past):
+  x = torch.embedding(self.e, ids)
+  return torch.cat([past, x], 1).matmul(self.o), x
+)";
+  EXPECT_THAT(failure(kNewTokensAlone, {}, 1, ExitCode::kUnsupported), HasSubstr("as long as before"));
+  EXPECT_THAT(failure(kNewTokensAlone, {"past:1x3x8"}, 1, ExitCode::kUnsupported), HasSubstr("1x1x8"));
   constexpr char kOneText[] = R"(
 def forward(self, ids):
   return self.grown(ids.view([1, -1]), self.nothing(ids[:1]), self.nothing(ids[:1]))[0]

@@ -90,6 +90,17 @@ def forward(self, ids, past):
   return y, torch.stack([torch.stack([ks[0], vs[0]]), torch.stack([ks[1], vs[1]])])
 )";
 
+// The same with a mask, which has to be as long as the cache and the new tokens.
+constexpr char kMasked[] = R"(
+def forward(self, ids, past, attention_mask):
+  t = ids.size(1)
+  n = past.size(4)
+  assert attention_mask.size(1) == n + t
+  mask = self.causal(t, n + t) * attention_mask[:, None, None, :]
+  y, ks, vs = self.body(ids, torch.arange(n, n + t), mask, [past[0, 0], past[1, 0]], [past[0, 1], past[1, 1]])
+  return y, torch.stack([torch.stack([ks[0], vs[0]]), torch.stack([ks[1], vs[1]])])
+)";
+
 // As Hugging Face's: a mask, places, and no cache at the beginning; results in a dictionary would have one type.
 constexpr char kOptional[] = R"(
 def forward(self, input_ids, attention_mask, position_ids, past_key_values: Optional[List[Tuple[Tensor, Tensor]]]=None,

@@ -66,6 +66,7 @@ TEST(Generate, SaysInOneSentenceWhatCannotBe) {
   expectOneSentence(pit.run({"generate", model, "--prompt", "1", "--role", "ids=x"}), 2, "a role is");
   expectOneSentence(pit.run({"generate", model, "--prompt-file", pit.path("none.npy")}), 2, "no such readable file");
   expectOneSentence(pit.run({"generate", model, "--prompt-file", modelFile("x.npy")}), 2, "tensor of integers");
+  expectOneSentence(pit.run({"generate", model, "--prompt", "1", "--max-new", "100"}), 2, "context is full");
   expectOneSentence(pit.run({"generate", modelFile("silent.pt"), "--prompt", "1"}), 5, "returns its cache");
   expectOneSentence(pit.run({"generate", modelFile("small.pt"), "--prompt", "1", "--role", "x=other"}), 5, "--role");
   expectOneSentence(pit.run({"generate", modelFile("truncated.pt"), "--prompt", "1"}), 3, "");

@@ -76,7 +76,8 @@ class Silent(torch.nn.Module):
     """Takes a cache and does not return it."""
 
     def forward(self, ids, past: Tuple[Tuple[torch.Tensor, torch.Tensor]]):
-        return torch.cat([past[0][0], ids[:, :, None].expand(-1, -1, 3).float()], 1)
+        x = ids[:, :, None].expand(-1, -1, 3).float()
+        return torch.cat([past[0][0], x], 1) + torch.cat([past[0][1], x], 1)
 
 
 class NoGuess(torch.nn.Module):
