@@ -278,7 +278,7 @@ TEST(DecodeForm, SaysWhatAModelLacks) {
     torch::jit::Module module = tinyLanguageModel(forward);
     return failureOf([&] { formOf(module, inputs, texts); }, code);
   };
-  EXPECT_THAT(failure(kStacked, {}, 1, ExitCode::kUsage), HasSubstr("--input past:1x12x5x64"));
+  EXPECT_THAT(failure(kStacked, {}, 1, ExitCode::kUsage), HasSubstr("1x12x5x64"));
   EXPECT_THAT(failure("def forward(self, ids):\n  return ids\n", {}, 1, ExitCode::kUnsupported), HasSubstr("logits"));
   EXPECT_THAT(failure("def forward(self, n: int):\n  return self.e\n", {}, 1, ExitCode::kUnsupported),
               HasSubstr("--role"));
