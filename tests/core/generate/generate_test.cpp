@@ -168,6 +168,35 @@ TEST(Generate, BeamsWithACacheAreThoseWithout) {
   }
 }
 
+TEST(Decoder, ReorderedTextsGoOnFromTheirNewParents) {
+  torch::jit::Module whole_text = tinyLanguageModel(kWholeText);
+  for (const NamedForm& form : kForms) {
+    torch::jit::Module module = tinyLanguageModel(form.forward);
+    const DecodeForm found = formOf(module, form.inputs, 3);
+    Decoder decoder(module, found);
+    decoder.begin(kPrompt);
+    std::vector<Ids> texts = {kPrompt};
+    for (const Ids& parents : {Ids{0, 0, 0}, Ids{0, 1, 2}, Ids{2, 0, 0}, Ids{1, 2, 0}, Ids{2, 1}}) {
+      decoder.reorder(parents);
+      std::vector<Ids> next;
+      Ids tokens;
+      for (const std::int64_t parent : parents) {
+        tokens.push_back(static_cast<std::int64_t>(tokens.size() + texts[0].size()) % kVocabulary);
+        next.push_back(texts[static_cast<std::size_t>(parent)]);
+        next.back().push_back(tokens.back());
+      }
+      texts = next;
+      const at::Tensor scores = decoder.next(tokens);
+      for (std::size_t t = 0; t < texts.size(); ++t) {
+        const at::Tensor row = scores[static_cast<std::int64_t>(t)].contiguous();
+        const std::vector<double> values = logProbabilities(row.data_ptr<float>(), kVocabulary);
+        const std::vector<double> expected = valuesBehind(whole_text, texts[t]);
+        for (std::size_t v = 0; v < values.size(); ++v) EXPECT_NEAR(values[v], expected[v], 1e-3) << form.name << t;
+      }
+    }
+  }
+}
+
 TEST(Generate, DrawsDependOnTheSeedAlone) {
   GenerateRequest options;
   options.max_new = 12;
