@@ -217,6 +217,13 @@ std::string exampleFlag(const ArgumentRecord& argument) {
   return text.find_first_of("[({") == std::string::npos ? "--input " + text : fmt::format("--input '{}'", text);
 }
 
+Error notGuessed(const torch::jit::Module& module, std::size_t argument) {
+  const ArgumentRecord record = inputSignature(module)[argument];
+  return Error(ExitCode::kUsage,
+               fmt::format("The input '{}' ({}) cannot be guessed from the model; add {} with your values.",
+                           record.name, record.type, exampleFlag(record)));
+}
+
 std::vector<InputSpec> Model::guessInputs() { return completeInputs({}); }
 
 InputChoices chooseInputs(torch::jit::Module& module, const std::vector<InputSpec>& given) {
@@ -257,12 +264,7 @@ std::vector<InputSpec> Model::completeInputs(const std::vector<InputSpec>& given
   const InputChoices chosen = chooseInputs(module_, given);
   std::vector<InputSpec> specs;
   for (std::size_t a = 0; a < chosen.size(); ++a) {
-    if (!chosen[a]) {
-      const ArgumentRecord argument = inputSignature(module_)[a];
-      throw Error(ExitCode::kUsage,
-                  fmt::format("The input '{}' ({}) cannot be guessed from the model; add {} with your values.",
-                              argument.name, argument.type, exampleFlag(argument)));
-    }
+    if (!chosen[a]) throw notGuessed(module_, a);
     specs.push_back(*chosen[a]);
   }
   return specs;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/model/model.h"
 #include "core/record/argument_record.h"
 
@@ -16,6 +17,9 @@ std::vector<ArgumentRecord> inputSignature(const torch::jit::Module& module);
 // The flag that gives an argument its example: "--input x:1x3x224x224"; quoted where a shell would take parts of it for
 // its own.
 std::string exampleFlag(const ArgumentRecord& argument);
+
+// The Error(kUsage) of an argument, counted without self, that was not given and cannot be guessed.
+Error notGuessed(const torch::jit::Module& module, std::size_t argument);
 
 // chooseInputs() finds the input of each argument as Model::completeInputs() does; nullopt where nothing was given and
 // there is no guess. Throws Error(kUsage) on wrong names, numbers or types.

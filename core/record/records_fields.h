@@ -5,6 +5,7 @@
 #include "core/record/argument_record.h"
 #include "core/record/bisect_record.h"
 #include "core/record/device_record.h"
+#include "core/record/generation_record.h"
 #include "core/record/source_record.h"
 #include "core/record/value_record.h"
 
@@ -429,6 +430,34 @@ void describe(V& v, ValueRecord& r) {
   v("forms", r.forms);
   v("differences", r.differences);
   v("remark", r.remark);
+}
+
+template <class V>
+void describe(V& v, GenerationForm& r) {
+  v("form", r.form);
+  v("ids", r.ids);
+  v("log_probabilities", r.log_probabilities);
+  v("first_token_ns", r.first_token_ns, Range::kNonNegative);
+  v("p50_ns", r.p50_ns, Range::kNonNegative);
+  v("p99_ns", r.p99_ns, Range::kNonNegative);
+  v("tokens_per_s", r.tokens_per_s);
+  v("cache_bytes", r.cache_bytes, Range::kNonNegative);
+}
+
+template <class V>
+void describe(V& v, GenerationRecord& r) {
+  v("prompt", r.prompt);
+  v("strategy", r.strategy);
+  v("cache", r.cache);
+  v("beams", r.beams, Range::kNonNegative);
+  v("forms", r.forms);
+  v("same_ids", r.same_ids);
+  v("other_choices", r.other_choices, Range::kNonNegative);
+  v("closest_choice", r.closest_choice);
+  v("max_difference", r.max_difference);
+  v("pass", r.pass);
+  v("accuracy", r.accuracy);
+  v("remarks", r.remarks);
 }
 
 }  // namespace ipex_studio

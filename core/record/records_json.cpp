@@ -299,6 +299,8 @@ IPEX_RECORD(SourcePlace)
 IPEX_RECORD(SourceRecord)
 IPEX_RECORD(ValueForm)
 IPEX_RECORD(ValueRecord)
+IPEX_RECORD(GenerationForm)
+IPEX_RECORD(GenerationRecord)
 #undef IPEX_RECORD
 
 std::string dumpJson(const json& source) { return source.dump(-1, ' ', false, json::error_handler_t::replace); }

@@ -54,6 +54,21 @@ struct TrainRequest {
   bool resume = false;                // goes on from the checkpoint beside the output
 };
 
+// Decoding text with a language model (core/generate).
+struct GenerateRequest {
+  std::vector<std::int64_t> prompt;  // token ids; empty: those of prompt_path
+  std::string prompt_path;           // .npy or .pt
+  std::int64_t max_new = 32;         // tokens
+  std::vector<std::int64_t> eos;     // tokens that end a text
+  std::int64_t beams = 1;            // 1: no beam search
+  double length_penalty = 1;         // a text's log-probability is divided by its length to the power of this
+  double temperature = 0;            // of sampling; 0: the likeliest token is taken
+  std::int64_t top_k = 0;            // sampling draws from so many of the likeliest tokens; 0: from all
+  double top_p = 1;                  // … from the likeliest whose probabilities reach this sum
+  std::vector<std::string> roles;    // "ARGUMENT=ROLE" where its name does not tell
+  bool compare = false;              // times the original, too
+};
+
 // Form of weights in a weight-only recipe. group: number of successive weights that share a scale; 0: a whole row; -1:
 // the default for the bits (8: 0, 4: 32).
 struct WeightForm {
@@ -88,6 +103,7 @@ struct Request {
   SearchRequest search;
   CheckRequest check;
   TrainRequest train;
+  GenerateRequest generate;
   bool restart = false;  // an interrupted calibration or search begins anew
   ExportForm form = ExportForm::kCompiled;
   std::string only_ops_path;          // the operators that a target has, one a line; empty: all

@@ -59,6 +59,7 @@ enum class FlagSet {
   kTarget,  // for `inspect`
   kGate,    // for `check`
   kTrain,
+  kGenerate,
 };
 
 // A flag of the command line for the field. `kind` is what --help calls its value; empty: the name of the type.
@@ -232,7 +233,8 @@ void describe(V& v, Request& r) {
         .showingDefault(),
     Flag(FlagSet::kDraw, "--threads", "", "0: all usable cores.").between(0, 4096),
     Flag(FlagSet::kCompare, "--threads", "", "0: all usable cores.").between(0, 4096),
-    Flag(FlagSet::kTrain, "--threads", "N", "Threads; 0: all usable cores.").between(0, 4096).showingDefault());
+    Flag(FlagSet::kTrain, "--threads", "N", "Threads; 0: all usable cores.").between(0, 4096).showingDefault(),
+    Flag(FlagSet::kGenerate, "--threads", "N", "Threads; 0: all usable cores.").between(0, 4096).showingDefault());
   v(JsonField("measure.instances", 1, 1 << 16), measure.instances,
     Flag(FlagSet::kMeasure, "--instances", "N", "Answer so many requests at the same time, each on cores of its own.")
         .between(1, 1024)
@@ -257,7 +259,8 @@ void describe(V& v, Request& r) {
     Flag(FlagSet::kDraw, "--seed", "", "Which samples are drawn."),
     Flag(FlagSet::kCompare, "--seed", "", "Seed of the made-up inputs."),
     Flag(FlagSet::kTrain, "--seed", "N", "Seed of the order of samples, of augmentation and of dropout.")
-        .showingDefault());
+        .showingDefault(),
+    Flag(FlagSet::kGenerate, "--seed", "N", "Seed of sampling: the same seed gives the same text.").showingDefault());
 
   // Rewriting
   v(JsonField("optimize.device"), optimize.device);
@@ -472,6 +475,49 @@ void describe(V& v, Request& r) {
         .showingDefault());
   v(JsonField("train.resume"), r.train.resume,
     Flag(FlagSet::kTrain, "--resume", "", "Go on from OUTPUT.checkpoint, also for more epochs than before."));
+
+  // Decoding
+  v(JsonField("generate.prompt"), r.generate.prompt,
+    Flag(FlagSet::kGenerate, "--prompt", "ID,...", "Token ids that the text begins with.")
+        .between(0, static_cast<double>(std::int64_t{1} << 40))
+        .withCommas());
+  v(JsonField("generate.prompt_path"), r.generate.prompt_path,
+    Flag(FlagSet::kGenerate, "--prompt-file", "FILE", "Take these ids from a tensor of integers, .npy or .pt.")
+        .excluding({"--prompt"}));
+  v(JsonField("generate.max_new", 1, 1 << 20), r.generate.max_new,
+    Flag(FlagSet::kGenerate, "--max-new", "N", "Write at most so many tokens.").between(1, 1 << 20).showingDefault());
+  v(JsonField("generate.eos"), r.generate.eos,
+    Flag(FlagSet::kGenerate, "--eos", "ID,...", "Tokens that end the text.")
+        .between(0, static_cast<double>(std::int64_t{1} << 40))
+        .withCommas());
+  v(JsonField("generate.beams", 1, 1024), r.generate.beams,
+    Flag(FlagSet::kGenerate, "--beams", "N", "Beam search: go on with the N likeliest texts side by side.")
+        .between(1, 1024)
+        .showingDefault());
+  v(JsonField("generate.length_penalty"), r.generate.length_penalty,
+    Flag(FlagSet::kGenerate, "--length-penalty", "X",
+         "With --beams: texts compare by their log-probability over their length to the power of X; 0: as they are.")
+        .between(-100, 100)
+        .showingDefault());
+  v(JsonField("generate.temperature"), r.generate.temperature,
+    Flag(FlagSet::kGenerate, "--temperature", "X",
+         "Draw each token, from logits divided by X; 0: take the likeliest token.")
+        .between(0, 1e6)
+        .showingDefault());
+  v(JsonField("generate.top_k"), r.generate.top_k,
+    Flag(FlagSet::kGenerate, "--top-k", "N", "With --temperature: draw from the N likeliest tokens; 0: from all.")
+        .notNegative());
+  v(JsonField("generate.top_p"), r.generate.top_p,
+    Flag(FlagSet::kGenerate, "--top-p", "P",
+         "With --temperature: draw from the likeliest tokens whose probabilities reach P together.")
+        .between(1e-9, 1)
+        .showingDefault());
+  v(JsonField("generate.roles"), r.generate.roles,
+    Flag(FlagSet::kGenerate, "--role", "ARGUMENT=ROLE",
+         "What an argument of forward is for where its name does not tell: ids, cache, mask, positions, "
+         "cache-positions or other. Once per argument."));
+  v(JsonField("generate.compare"), r.generate.compare,
+    Flag(FlagSet::kGenerate, "--compare", "", "Time the original, too, by turns."));
 
   // Export
   v(StudioOnly(), r.form,

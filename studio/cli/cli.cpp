@@ -48,6 +48,8 @@ int dispatch(const CommandLine& line, const WindowRunner& window) {
       return bisectModel(line);
     case CommandKind::kValues:
       return printValues(line);
+    case CommandKind::kGenerate:
+      return printGeneration(line);
     case CommandKind::kCompare:
       return compareRecordedRuns(line);
     case CommandKind::kReport:

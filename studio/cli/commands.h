@@ -27,6 +27,7 @@ int verifyModels(const CommandLine& line);
 int checkAgainst(const CommandLine& line);  // check
 int bisectModel(const CommandLine& line);
 int printValues(const CommandLine& line);
+int printGeneration(const CommandLine& line);  // generate
 int compareRecordedRuns(const CommandLine& line);
 int writeReport(const CommandLine& line);
 int listRuns(const CommandLine& line);

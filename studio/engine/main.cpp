@@ -41,6 +41,8 @@ void runJob(const EngineJob& job, Channel& channel) {
       return runBisectFilesJob(job, channel);
     case JobKind::kValues:
       return runValuesJob(job, channel);
+    case JobKind::kGenerate:
+      return runGenerateJob(job, channel);
     case JobKind::kCalibrate:
       return runCalibrateJob(job, channel);
     case JobKind::kTrain:

@@ -70,6 +70,20 @@ The models run node by node up to the value, once each. Where the optimized mode
 they give together is shown, and said.
 )";
 
+constexpr char kGenerateExamples[] = R"(
+Examples:
+  ipex-studio generate gpt2.pt --prompt 464,3290 --max-new 64 --compare
+  ipex-studio generate gpt2.pt --prompt-file ids.npy --beams 4 --eos 50256 --json
+  ipex-studio generate llama.pt --prompt 1,450 --temperature 0.8 --top-p 0.95 --seed 7
+  ipex-studio generate stacked.pt --prompt 1,450 --input past:12x2x1x12x1x64
+
+forward takes token ids, and a cache in any nesting of tuples, lists and tensors, which it returns behind the logits; masks
+and positions are made for it. Without a cache it gets the whole text at each step. The sizes of a cache are found in the
+model, or read off an example (--input) of any length. Printed are the new tokens of the optimized model. The original gets
+the same text token by token, and its log-probabilities have to agree (exit code 4 if not); where it would choose otherwise
+they are nearly equal, and that is said.
+)";
+
 constexpr char kBisectExamples[] = R"(
 Examples:
   ipex-studio bisect model.pt --precision bf16                where the optimized model goes wrong
@@ -301,6 +315,16 @@ void addValues(CLI::App& app, CommandLine& line) {
   values->footer(kValuesExamples);
 }
 
+void addGenerate(CLI::App& app, CommandLine& line) {
+  CLI::App* generate = addCommand(app, line, CommandKind::kGenerate, "generate",
+                                  "Write text with a language model: greedy, beam search or sampling");
+  addModel(*generate, line);
+  addFlags(*generate, line, {FlagSet::kGenerate});
+  addJson(*generate, line);
+  addFlags(*generate, line, {FlagSet::kModel, FlagSet::kRewrite, FlagSet::kRecipe, FlagSet::kCosine});
+  generate->footer(kGenerateExamples);
+}
+
 void addDatabaseCommands(CLI::App& app, CommandLine& line) {
   CLI::App* compare = addCommand(app, line, CommandKind::kCompare, "compare", "Set two recorded runs side by side");
   compare->add_option("DB", line.database, "A profile.db.")->required()->type_name("FILE");
@@ -409,6 +433,7 @@ std::unique_ptr<CLI::App> makeApp(CommandLine& line) {
   addCheck(*app, line);
   addBisect(*app, line);
   addValues(*app, line);
+  addGenerate(*app, line);
   addDatabaseCommands(*app, line);
   return app;
 }

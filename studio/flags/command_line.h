@@ -24,6 +24,7 @@ enum class CommandKind {
   kCheck,
   kBisect,
   kValues,
+  kGenerate,
   kCalibrate,
   kQuantize,
   kConvert,

@@ -65,6 +65,7 @@ const char* groupOf(FlagSet set) {
     case FlagSet::kTarget:
     case FlagSet::kGate:
     case FlagSet::kTrain:
+    case FlagSet::kGenerate:
       return "";
   }
   return "";

@@ -19,6 +19,19 @@ ExportForm exportForm(const CommandLine& line) {
   return line.form;
 }
 
+namespace {
+
+void checkDecoding(const GenerateRequest& request) {
+  if (request.prompt.empty() && request.prompt_path.empty())
+    throw Error(ExitCode::kUsage, "generate goes on with a text: give its token ids by --prompt or --prompt-file.");
+  if (request.temperature == 0 && (request.top_k != 0 || request.top_p != 1))
+    throw Error(ExitCode::kUsage, "--top-k and --top-p say from what tokens are drawn; add --temperature.");
+  if (request.beams > 1 && request.temperature != 0)
+    throw Error(ExitCode::kUsage, "--beams takes the likeliest texts and --temperature draws; leave one of them out.");
+}
+
+}  // namespace
+
 JobRequest jobRequest(const CommandLine& line, const char* command) {
   JobRequest request(line);
   request.command = command;
@@ -33,12 +46,13 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
                 "--equalize is for calibrating, and a recipe says itself whether layers are levelled; leave one of the "
                 "two out.");
   }
-  const bool one =
-      line.kind == CommandKind::kShow || line.kind == CommandKind::kBisect || line.kind == CommandKind::kValues;
+  const bool one = line.kind == CommandKind::kShow || line.kind == CommandKind::kBisect ||
+                   line.kind == CommandKind::kValues || line.kind == CommandKind::kGenerate;
   if (one && !(line.also.empty() && line.also_devices.empty())) {
     throw Error(ExitCode::kUsage,
                 "--precision and --device: only run and bench measure several side by side; give one of each.");
   }
+  if (line.kind == CommandKind::kGenerate) checkDecoding(line.generate);
   if (line.kind == CommandKind::kCalibrate) request.calibration.samples = 0;
   if (!line.reset_method.empty()) request.optimize.preserved_methods.push_back(line.reset_method);
   std::sort(request.optimize.batch_buckets.begin(), request.optimize.batch_buckets.end());

@@ -9,6 +9,7 @@
 
 #include "core/record/argument_record.h"
 #include "core/record/bisect_record.h"
+#include "core/record/generation_record.h"
 #include "core/record/request.h"
 #include "core/record/source_record.h"
 #include "core/record/tuning_store.h"
@@ -196,5 +197,10 @@ BisectRecord bisect(const CheckedModel& original, const CheckedModel* other, con
 // Error.
 ValueRecord nodeValues(const CheckedModel& model, const JobRequest& request, const std::string& node, JobEvents& events,
                        const Cancellation& cancellation);
+
+// Writes the text that `request.generate` asks for, with the model as `request` optimizes it, and compares it with the
+// original. Throws Error.
+GenerationRecord generateText(const CheckedModel& model, const JobRequest& request, JobEvents& events,
+                              const Cancellation& cancellation);
 
 }  // namespace ipex_studio

@@ -131,4 +131,18 @@ ValueRecord nodeValues(const CheckedModel& model, const JobRequest& request, con
   return recordFromJson<ValueRecord>(*found);
 }
 
+GenerationRecord generateText(const CheckedModel& model, const JobRequest& request, JobEvents& events,
+                              const Cancellation& cancellation) {
+  checkRequest(request);
+  const JobFolder folder;
+  const EngineStart start =
+      engineStart(model, request, folder, request.measure.threads > 0 ? request.measure.threads : usableCores());
+  EngineProcess engine(start, cancellation);
+  const json result =
+      runToResult(engine, engineJob(JobKind::kGenerate, model, request, folder, start.threads), &events);
+  const auto found = result.find("generation");
+  if (found == result.end()) unexpectedMessage("result");
+  return recordFromJson<GenerationRecord>(*found);
+}
+
 }  // namespace ipex_studio

@@ -63,6 +63,7 @@ std::vector<std::string> readablePaths(const JobRequest& request) {
   std::vector<std::string> paths;
   if (request.remote) return paths;
   if (!request.inputs_path.empty()) paths.push_back(absolutePath(request.inputs_path));
+  if (!request.generate.prompt_path.empty()) paths.push_back(absolutePath(request.generate.prompt_path));
   for (const std::string& library : request.libraries) paths.push_back(absolutePath(library));
   const std::string data = absolutePath(request.data.path);
   if (data.empty()) return paths;
@@ -114,6 +115,7 @@ EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& r
   if (!request.optimize.dump_directory.empty()) job.optimize.dump_directory = folder.path() + "/dump";
   if (request.remote) return job;
   job.inputs_path = absolutePath(request.inputs_path);
+  job.generate.prompt_path = absolutePath(request.generate.prompt_path);
   for (std::string& library : job.libraries) library = absolutePath(library);
   job.data.path = absolutePath(request.data.path);
   const std::string metric = absolutePath(request.data.metric);
@@ -186,8 +188,10 @@ void checkRequest(const JobRequest& request) {
     if (request.remote || ::access(library.c_str(), R_OK) == 0) continue;
     throw Error(ExitCode::kUsage, fmt::format("--library {}: there is no such readable file.", library));
   }
-  if (!request.remote && !request.inputs_path.empty() && ::access(request.inputs_path.c_str(), R_OK) != 0) {
-    throw Error(ExitCode::kUsage, fmt::format("--inputs {}: there is no such readable file.", request.inputs_path));
+  const std::string& prompt = request.generate.prompt_path;
+  for (const auto& [flag, path] : {std::pair{"--inputs", request.inputs_path}, {"--prompt-file", prompt}}) {
+    if (request.remote || path.empty() || ::access(path.c_str(), R_OK) == 0) continue;
+    throw Error(ExitCode::kUsage, fmt::format("{} {}: there is no such readable file.", flag, path));
   }
 }
 

@@ -71,6 +71,7 @@ class Worker {
     const bool two_files = job.kind == JobKind::kVerify || job.kind == JobKind::kBisectFiles;
     if (!job.optimize.dump_directory.empty() || two_files) unexpectedMessage("job");
     request_.inputs_path = job.inputs_path = absolutePath(job.inputs_path);
+    request_.generate.prompt_path = job.generate.prompt_path = absolutePath(job.generate.prompt_path);
     request_.data = job.data;
     request_.measure = job.measure;
     request_.data.path = job.data.path = absolutePath(job.data.path);

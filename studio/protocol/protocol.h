@@ -61,6 +61,7 @@ enum class JobKind {
   kBisect,       // the first node at which the optimized model is wrong, and what is to blame
   kBisectFiles,  // the first node at which the second model differs from the first
   kValues,       // what one value of the model holds
+  kGenerate,     // decodes a text
   kTrain,        // trains the module; checkpoints and the result go to kEngineExportFd
   kSearch,       // finds the fastest precisions within a budget; the result is a recipe and what was tried
 };

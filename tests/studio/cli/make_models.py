@@ -51,6 +51,35 @@ class Two(torch.nn.Module):
         return self.linear(x) + self.table(ids)
 
 
+class Decoder(torch.nn.Module):
+    """A language model of one layer that takes and returns its cache."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens = torch.nn.Embedding(50, 16)
+        self.places = torch.nn.Embedding(64, 16)
+        self.qkv = torch.nn.Linear(16, 48)
+        self.out = torch.nn.Linear(16, 50)
+
+    def forward(self, ids, past: Tuple[Tuple[torch.Tensor, torch.Tensor]]):
+        b, t, n = ids.size(0), ids.size(1), past[0][0].size(2)
+        x = self.tokens(ids) + self.places(torch.arange(n, n + t))
+        q, k, v = [y.view(b, t, 2, 8).transpose(1, 2) for y in self.qkv(x).chunk(3, 2)]
+        k, v = torch.cat([past[0][0], k], 2), torch.cat([past[0][1], v], 2)
+        mask = torch.ones(t, n + t, dtype=torch.bool).tril(n)
+        w = (q @ k.transpose(2, 3) / 2).masked_fill(~mask, float("-inf")).softmax(-1)
+        x = x + (w @ v).transpose(1, 2).reshape(b, t, 16)
+        return self.out(x) * 4, ((k, v),)
+
+
+class Silent(torch.nn.Module):
+    """Takes a cache and does not return it."""
+
+    def forward(self, ids, past: Tuple[Tuple[torch.Tensor, torch.Tensor]]):
+        x = ids[:, :, None].expand(-1, -1, 3).float()
+        return torch.cat([past[0][0], x], 1) + torch.cat([past[0][1], x], 1)
+
+
 class NoGuess(torch.nn.Module):
     """A model that does not show how many dimensions its argument has."""
 
@@ -417,6 +446,10 @@ def main() -> None:
     # At the end, since every model draws from one sequence of random numbers.
     torch.jit.script(Trainable().train()).save(path("trainable.pt"))
     torch.jit.freeze(torch.jit.script(Small().eval())).save(path("frozen.pt"))
+    past = ((torch.rand(1, 2, 3, 8), torch.rand(1, 2, 3, 8)),)
+    torch.jit.trace(Decoder().eval(), (torch.tensor([[1, 2]]), past), check_trace=False).save(path("decoder.pt"))
+    torch.jit.script(Silent().eval()).save(path("silent.pt"))
+    numpy.save(path("prompt.npy"), numpy.array([[3, 1, 4]], dtype=numpy.int32))
     spoiled = torch.rand(32, 3, 8, 8)
     spoiled[20, 0, 0, 0] = float("nan")
     torch.save((spoiled, torch.arange(32) % 4), path("spoiled.pt"))
