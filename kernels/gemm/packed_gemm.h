@@ -26,8 +26,8 @@ constexpr int kGemmMaxPieces = 64;  // of rows of which pieces are left out
 
 enum class GemmActivation { kClamp, kHardSwish };
 
-// c = activation(a · b + bias + addend) for up to kGemmMaxRows rows `row_stride` apart. A row is pieces of `length` values
-// each, number i at offsets[i] from its begin; `pieces` names the `segments` of them that are multiplied.
+// c = activation(a · b + bias + addend) for up to kGemmMaxRows rows `row_stride` apart. A row is pieces of `length`
+// values each, number i at offsets[i] from its begin; `pieces` names the `segments` of them that are multiplied.
 struct GemmTile {
   const float* a = nullptr;
   std::int64_t row_stride = 0;
@@ -152,7 +152,8 @@ bool describeOperands(const PrepareArgs& args, const TensorDesc& dst, std::vecto
 // Splits post_ops into what tiles do in registers and the rest; a chain's operands must have been described.
 void planPostOps(const std::vector<PostOp>& post_ops, GemmJob* job);
 
-// Names in `pieces` those that at least one of the rows [row, row + count) has inside of the image; returns their number.
+// Names in `pieces` those that at least one of the rows [row, row + count) has inside of the image; returns their
+// number.
 std::int64_t piecesInside(const GemmJob& job, std::int64_t row, std::int64_t count, std::int32_t* pieces);
 
 // Chooses where rows are read, blocks and shares for `threads`.

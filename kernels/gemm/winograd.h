@@ -10,8 +10,8 @@
 namespace ipex_studio {
 
 // The image is cut into tiles of `tile` × `tile` results, 2 or 4, whose windows become points() values of each channel.
-// With dilation the results of a tile lie as far apart as the taps: every step_y-th line and step_x-th column, from each
-// of the first ones on, is a grid of its own.
+// With dilation the results of a tile lie as far apart as the taps: every step_y-th line and step_x-th column, from
+// each of the first ones on, is a grid of its own.
 // The values of a block of tiles with all channels are multiplied point by point with those of the weights, panel by
 // panel of columns.
 struct WinogradJob {
