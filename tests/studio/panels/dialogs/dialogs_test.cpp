@@ -126,7 +126,9 @@ TEST_F(DialogsTest, FoldersAreListedWithoutStoppingAFrame) {
   for (int i = 0; i < 2000 && reader.busy(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   ASSERT_TRUE(reader.latest());
   EXPECT_EQ(reader.latest()->path, folder_) << "the newer wish";
-  EXPECT_EQ(wakes, 1);
+  // The older one wakes, too, if it was answered before the newer one came.
+  EXPECT_GE(wakes, 1);
+  EXPECT_LE(wakes, 2);
 }
 
 TEST_F(DialogsTest, FilesAreOpenedByKeyboardAlone) {
