@@ -161,14 +161,14 @@ PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
   const std::int64_t begin = nowNs();
   WeightCache& weights = weightsOf(signature.node);
   const bool tried = choose(entry->request, weights);
+  if (tried) {  // weights were freed; their addresses may come again
+    earlier_.clear();
+    moved_.clear();
+  }
   entry->request.earlier = &earlier_;
   entry->plan = Plan::compile(spec_, entry->request, processKernels(), weights);
   // Not for every size that comes: what only other weights are packed from is made once for all of them.
-  if (tried) {
-    earlier_.clear();  // holds such weights, and addresses that may come again
-    weights.releaseUnused();
-    moved_.clear();
-  }
+  if (tried) weights.releaseUnused();
   moveConstants(*entry->plan);
   plan_bytes += entry->bytes();
   entry->giveBack(entry->takeIdle());  // its arena counts before anything is dropped for it
