@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/torch/tensor_types.h"
 
 namespace ipex_studio {
 namespace {
@@ -56,7 +57,7 @@ std::optional<ArgumentRole> roleByName(const std::string& name, const c10::TypeP
     return ArgumentRole::kCachePositions;
   if (place && names(name, {"position", "pos_ids"})) return ArgumentRole::kPositions;
   if (place && (name == "pos" || (isInteger(type) && names(name, {"past_len"})))) return ArgumentRole::kPositions;
-  if (!holdsTensors(type)) return ArgumentRole::kOther;
+  if (!holdsTensors(*type)) return ArgumentRole::kOther;
   if (names(name, {"mask"})) return ArgumentRole::kMask;
   if (names(name, {"past", "cache", "kv", "mems", "hidden", "state"}) || namesKeyOrValue(name))
     return ArgumentRole::kCache;
@@ -98,12 +99,6 @@ std::optional<std::size_t> idsAmong(const c10::FunctionSchema& schema,
 }
 
 }  // namespace
-
-bool holdsTensors(const c10::TypePtr& type) {
-  if (type->kind() == c10::TypeKind::TensorType) return true;
-  const auto inner = type->containedTypes();
-  return std::any_of(inner.begin(), inner.end(), [](const c10::TypePtr& element) { return holdsTensors(element); });
-}
 
 std::vector<ArgumentRole> argumentRoles(const c10::FunctionSchema& schema, const std::vector<std::string>& given) {
   std::vector<std::optional<ArgumentRole>> roles;

@@ -1,4 +1,4 @@
-// What each argument of a language model's forward is for, by its name and type.
+// The role of each argument of a language model's forward, by its name and type.
 #pragma once
 
 #include <string>
@@ -20,8 +20,5 @@ enum class ArgumentRole {
 // One role per argument, without self. `given`: "ARGUMENT=ROLE" with ids, cache, mask, positions, cache-positions or
 // other. Throws Error(kUsage) for texts that name no argument or role, Error(kUnsupported) if no argument can be ids.
 std::vector<ArgumentRole> argumentRoles(const c10::FunctionSchema& schema, const std::vector<std::string>& given);
-
-// True if a value of the type may hold tensors.
-bool holdsTensors(const c10::TypePtr& type);
 
 }  // namespace ipex_studio

@@ -110,7 +110,7 @@ class BeamSearch {
       beam.ids.push_back(step.token);
       beam.log_probabilities.push_back(step.log_probability);
       beam.sum = step.sum;
-      if (std::find(options_.eos.begin(), options_.eos.end(), step.token) != options_.eos.end()) {
+      if (endsText(options_, step.token)) {
         end(std::move(beam));
       } else {
         next.push_back(std::move(beam));

@@ -5,7 +5,6 @@
 #include <functional>
 
 #include "core/base/error.h"
-#include "core/generate/argument_roles.h"
 #include "core/model/node_runner.h"
 
 namespace ipex_studio {
@@ -24,13 +23,12 @@ constexpr std::int64_t kStrides[] = {1000003, 10007, 1009, 101};
 struct StandIn {
   at::Tensor tensor;
   std::optional<at::Tensor> empty;  // the cache without tokens
-  std::int64_t length_axis = 0;
 };
 
 StandIn standIn(std::int64_t rank) {
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(rank), 0);
   sizes[0] = 1;
-  return {at::empty_strided(sizes, at::IntArrayRef(kStrides, static_cast<std::size_t>(rank))), {}, 0};
+  return {at::empty_strided(sizes, at::IntArrayRef(kStrides, static_cast<std::size_t>(rank))), {}};
 }
 
 // A value of the type; each list of what holds tensors gets `layers` elements.
@@ -72,7 +70,7 @@ class CacheProbe {
       : frozen_(frozen), rank_(rank), layers_(layers) {}
 
   // The caches, if the model runs and joins each of them.
-  std::optional<EmptyCache> run(Inputs inputs, const std::vector<std::size_t>& caches) {
+  std::optional<Inputs> run(Inputs inputs, const std::vector<std::size_t>& caches) {
     const auto& arguments = frozen_.get_method("forward").function().getSchema().arguments();
     for (const std::size_t cache : caches) {
       const auto value = valueOf(arguments[cache + 1].type(), layers_, [&] {
@@ -122,7 +120,6 @@ class CacheProbe {
         const auto at = std::find(kStrides, kStrides + rank_, given.stride(static_cast<std::int64_t>(d))) - kStrides;
         if (at == rank_) return;
         own[static_cast<std::size_t>(at)] = sizes[d];
-        if (static_cast<std::int64_t>(d) == length) stand_in.length_axis = at;
       }
       if (std::find(own.begin(), own.end(), -1) != own.end()) return;
       stand_in.empty = at::empty(own, other.options());
@@ -131,17 +128,14 @@ class CacheProbe {
     }
   }
 
-  std::optional<EmptyCache> found(const Inputs& inputs, const std::vector<std::size_t>& caches) const {
-    EmptyCache cache;
-    for (const StandIn& stand_in : stand_ins_) {
-      if (!stand_in.empty) return std::nullopt;
-      cache.length_axes.push_back(stand_in.length_axis);
-    }
+  std::optional<Inputs> found(const Inputs& inputs, const std::vector<std::size_t>& caches) const {
+    const auto is_empty = [](const StandIn& stand_in) { return stand_in.empty.has_value(); };
+    if (!std::all_of(stand_ins_.begin(), stand_ins_.end(), is_empty)) return std::nullopt;
+    Inputs values;
     std::size_t next = 0;
     for (const std::size_t argument : caches)
-      cache.values.push_back(
-          mapTensors(inputs[argument], [&](const at::Tensor&) { return *stand_ins_[next++].empty; }));
-    return cache;
+      values.push_back(mapTensors(inputs[argument], [&](const at::Tensor&) { return *stand_ins_[next++].empty; }));
+    return values;
   }
 
   const torch::jit::Module& frozen_;
@@ -158,8 +152,8 @@ bool hasList(const c10::TypePtr& type) {
 
 }  // namespace
 
-std::optional<EmptyCache> guessEmptyCache(const torch::jit::Module& module, const Inputs& inputs,
-                                          const std::vector<std::size_t>& caches) {
+std::optional<Inputs> guessEmptyCache(const torch::jit::Module& module, const Inputs& inputs,
+                                      const std::vector<std::size_t>& caches) {
   const torch::jit::Module frozen = freezeForPasses(module, {});
   const auto& arguments = frozen.get_method("forward").function().getSchema().arguments();
   const bool lists =

@@ -9,16 +9,11 @@
 
 namespace ipex_studio {
 
-// Caches without tokens: one value per argument that is asked for.
-struct EmptyCache {
-  Inputs values;
-  std::vector<std::int64_t> length_axes;  // of each tensor in them, in order: the axis along which tokens are counted
-};
-
 // Places tensors of no elements into the `caches` among the arguments of forward and sees what `aten::cat` joins them
 // with: that has a cache's sizes but for the axis joined along. Lists get as many elements as the model asks for.
-// `inputs`: all arguments, of which those are replaced. Nullopt if the model joins its caches otherwise.
-std::optional<EmptyCache> guessEmptyCache(const torch::jit::Module& module, const Inputs& inputs,
-                                          const std::vector<std::size_t>& caches);
+// `inputs`: all arguments, of which those are replaced. Returns caches without tokens, one value per argument of
+// `caches`; nullopt if the model joins its caches otherwise.
+std::optional<Inputs> guessEmptyCache(const torch::jit::Module& module, const Inputs& inputs,
+                                      const std::vector<std::size_t>& caches);
 
 }  // namespace ipex_studio

@@ -6,7 +6,7 @@
 
 namespace ipex_studio {
 
-// Of one row of scores: the log-probability of each token. NaN counts as minus infinity. Throws Error(kFailure) if no
+// The log-probability of each token by one row of scores. NaN counts as minus infinity. Throws Error(kFailure) if no
 // score is above that.
 std::vector<double> logProbabilities(const float* scores, std::size_t count);
 

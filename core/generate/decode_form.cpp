@@ -23,7 +23,7 @@ constexpr double kSameReading = 1e-2;
 
 constexpr std::int64_t kAnyToken = 0;
 
-// What exampleFlag() writes for a tensor.
+// The sizes that exampleFlag() writes for a tensor.
 constexpr char kImage[] = "1x3x224x224";
 
 bool sameScores(const at::Tensor& actual, const at::Tensor& expected) {
@@ -91,7 +91,7 @@ class FormFinder {
                       argument.name, argument.rank));
   }
 
-  // What all arguments get for the first token of the prompt, with the caches as they are.
+  // The values of all arguments for the first token of the prompt, with the caches as they are.
   Inputs firstInputs() const { return Decoder(module_, form_).firstInputs(kAnyToken); }
 
   void findCache() {
@@ -105,7 +105,7 @@ class FormFinder {
     if (!known) {
       const auto empty = guessEmptyCache(module_, firstInputs(), caches_);
       if (!empty) throw noSizes();
-      for (std::size_t c = 0; c < caches_.size(); ++c) form_.arguments[caches_[c]].value = empty->values[c];
+      for (std::size_t c = 0; c < caches_.size(); ++c) form_.arguments[caches_[c]].value = (*empty)[c];
     }
     if (!growsByTokens()) {
       if (!known) throw doesNotGrow("as long as before");

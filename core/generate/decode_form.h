@@ -28,7 +28,7 @@ enum class CacheForm {
 struct DecodeForm {
   std::vector<DecodeArgument> arguments;  // of forward, without self
   CacheForm cache = CacheForm::kNone;
-  // Of each tensor of the cache, in order: its axis of texts. Empty: one text alone.
+  // The axis of texts of each tensor of the cache, in order. Empty: one text alone.
   std::vector<std::int64_t> text_axes;
   std::int64_t vocabulary = 0;
   bool whole_prompt = true;          // false: the prompt is given token by token

@@ -24,9 +24,9 @@ class Decoder {
   // Text i goes on from what was text parents[i]: one gather per tensor of the cache, none where nothing changes.
   void reorder(const std::vector<std::int64_t>& parents);
 
-  // What begin() would call forward with for one token; None for caches that are not known.
+  // The arguments that begin() would call forward with for one token; None for caches that are not known.
   Inputs firstInputs(std::int64_t token);
-  // What next() would call forward with.
+  // The arguments that next() would call forward with.
   Inputs nextInputs(const std::vector<std::int64_t>& tokens) const;
   std::int64_t cacheBytes() const;
   const std::vector<at::Tensor>& cache() const { return cache_; }

@@ -21,10 +21,6 @@ std::vector<double> firstRow(const at::Tensor& scores) {
   return logProbabilities(scores.data_ptr<float>(), static_cast<std::size_t>(scores.size(1)));
 }
 
-bool ends(const GenerateRequest& options, std::int64_t token) {
-  return std::find(options.eos.begin(), options.eos.end(), token) != options.eos.end();
-}
-
 at::Tensor asTensor(const std::vector<double>& values) { return at::tensor(values, at::kDouble).to(at::kFloat); }
 
 std::int64_t percentile(std::vector<std::int64_t> values, double share) {
@@ -35,6 +31,10 @@ std::int64_t percentile(std::vector<std::int64_t> values, double share) {
 }
 
 }  // namespace
+
+bool endsText(const GenerateRequest& options, std::int64_t token) {
+  return std::find(options.eos.begin(), options.eos.end(), token) != options.eos.end();
+}
 
 GeneratedText generate(Decoder& decoder, const std::vector<std::int64_t>& prompt, const GenerateRequest& options,
                        std::uint64_t seed, const std::function<void(std::int64_t)>& progress) {
@@ -48,7 +48,7 @@ GeneratedText generate(Decoder& decoder, const std::vector<std::int64_t>& prompt
     text.ids.push_back(token);
     text.log_probabilities.push_back(values[static_cast<std::size_t>(token)]);
     if (progress) progress(step + 1);
-    if (ends(options, token)) break;
+    if (endsText(options, token)) break;
   }
   text.cache_bytes = decoder.cacheBytes();
   return text;

@@ -12,6 +12,9 @@
 
 namespace ipex_studio {
 
+// True if the token ends a text.
+bool endsText(const GenerateRequest& options, std::int64_t token);
+
 struct GeneratedText {
   std::vector<std::int64_t> ids;          // new tokens, the one that ends the text included
   std::vector<double> log_probabilities;  // of each of them, before any temperature

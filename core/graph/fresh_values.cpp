@@ -95,7 +95,7 @@ class NameWalk {
     return owner->kind() == c10::prim::If || owner->kind() == c10::prim::Loop;
   }
 
-  // What a loop begins with.
+  // A value that a loop begins with.
   bool followIn(const Node* loop, std::size_t offset) {
     constexpr std::size_t kFirstCarried = 2;  // behind the count and the condition
     if (offset >= kFirstCarried) {
@@ -138,7 +138,7 @@ class NameWalk {
   std::vector<const Value*> open_;
 };
 
-// What the value is a view of, as far as that is known: the value itself if it is none.
+// The value that this one is a view of, as far as that is known; itself if it is none.
 const Value* viewed(const Value* value) {
   for (;;) {
     const Node* node = value->node();

@@ -36,23 +36,27 @@ PrepareArgs KernelChooser::argsOn(Device& device, PrepareArgs args) const {
   return args;
 }
 
-// What other devices prepare holds memory of theirs.
-EarlierChoices* KernelChooser::earlierFor(const PrepareArgs& args) const {
-  if (earlier_ == nullptr || !args.target.device->isHost()) return nullptr;
+// Steps that other devices prepare hold memory of theirs.
+bool KernelChooser::mayTakeOver(const PrepareArgs& args) const {
+  if (earlier_ == nullptr || !args.target.device->isHost()) return false;
   const auto is_own = [&](const void* constant) { return kept_.isComputed(constant); };
-  return std::any_of(args.constant.begin(), args.constant.end(), is_own) ? nullptr : earlier_;
+  return std::none_of(args.constant.begin(), args.constant.end(), is_own);
+}
+
+template <class Choose>
+KernelChoice KernelChooser::earlierOr(const PrepareArgs& args, const std::string& kernel, bool ref_allowed,
+                                      const Choose& choose) const {
+  if (!mayTakeOver(args)) return choose();
+  const EarlierChoices::Question question{args, kernel, ref_allowed};
+  if (const KernelChoice* known = earlier_->find(question)) return *known;
+  KernelChoice choice = choose();
+  if (choice) earlier_->keep(question, choice);
+  return choice;
 }
 
 KernelChoice KernelChooser::choose(PrepareArgs asked, Device& device, bool ref_allowed) const {
   const PrepareArgs args = argsOn(device, std::move(asked));
-  EarlierChoices* const earlier = earlierFor(args);
-  const EarlierChoices::Question question{args, "", ref_allowed};
-  if (earlier != nullptr) {
-    if (const KernelChoice* known = earlier->find(question)) return *known;
-  }
-  KernelChoice choice = chooseFirst(args, ref_allowed);
-  if (earlier != nullptr && choice) earlier->keep(question, choice);
-  return choice;
+  return earlierOr(args, "", ref_allowed, [&] { return chooseFirst(args, ref_allowed); });
 }
 
 KernelChoice KernelChooser::chooseFirst(const PrepareArgs& args, bool ref_allowed) const {
@@ -86,24 +90,24 @@ KernelChoice KernelChooser::chooseFirst(const PrepareArgs& args, bool ref_allowe
 KernelChoice KernelChooser::chooseNamed(const PrepareArgs& asked, const std::string& name) const {
   for (Device* device : devices()) {
     const PrepareArgs args = argsOn(*device, asked);
-    EarlierChoices* const earlier = earlierFor(args);
-    const EarlierChoices::Question question{args, name, true};
-    if (earlier != nullptr) {
-      if (const KernelChoice* known = earlier->find(question)) return *known;
-    }
-    for (const Kernel* kernel : candidates(args.spec.kind, *device)) {
-      if (name != kernel->name()) continue;
-      std::string reason;
-      KernelChoice choice;
-      choice.op = prepareBy(*kernel, args, &reason);
-      if (!choice.op) continue;
-      choice.kernel = kernel->name();
-      choice.device = device;
-      if (earlier != nullptr) earlier->keep(question, choice);
-      return choice;
-    }
+    KernelChoice choice = earlierOr(args, name, true, [&] { return prepareNamed(args, name); });
+    if (choice) return choice;
   }
   return {};
+}
+
+KernelChoice KernelChooser::prepareNamed(const PrepareArgs& args, const std::string& name) const {
+  KernelChoice choice;
+  choice.device = args.target.device;
+  for (const Kernel* kernel : candidates(args.spec.kind, *choice.device)) {
+    if (name != kernel->name()) continue;
+    std::string reason;
+    choice.op = prepareBy(*kernel, args, &reason);
+    if (!choice.op) continue;
+    choice.kernel = kernel->name();
+    break;
+  }
+  return choice;
 }
 
 }  // namespace ipex_studio

@@ -51,9 +51,13 @@ class KernelChooser {
     return kernels_.candidates(kind, device.id().kind);
   }
   PrepareArgs argsOn(Device& device, PrepareArgs args) const;
-  // Null where nothing may be taken over.
-  EarlierChoices* earlierFor(const PrepareArgs& args) const;
+  bool mayTakeOver(const PrepareArgs& args) const;
+  // The earlier choice for these operands; if there is none, that of `choose`, which is kept for later plans.
+  template <class Choose>
+  KernelChoice earlierOr(const PrepareArgs& args, const std::string& kernel, bool ref_allowed,
+                         const Choose& choose) const;
   KernelChoice chooseFirst(const PrepareArgs& args, bool ref_allowed) const;
+  KernelChoice prepareNamed(const PrepareArgs& args, const std::string& name) const;
 
   const KernelList& kernels_;
   const Target& target_;

@@ -3,7 +3,7 @@
 
 namespace ipex_studio {
 
-// As DecisionRecord::what: decided to be "fp32", the model computes in FP32 what it computes in FP64.
+// The DecisionRecord::what that, decided to be "fp32", makes a model compute in FP32 what it computes in FP64.
 inline constexpr char kDoubleOperations[] = "kind:double";
 
 }  // namespace ipex_studio

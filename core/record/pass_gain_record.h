@@ -1,4 +1,4 @@
-// What a pass gains: measured by leaving it out.
+// The gain of a pass, measured by leaving it out.
 #pragma once
 
 #include <string>

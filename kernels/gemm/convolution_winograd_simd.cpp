@@ -21,61 +21,12 @@
 #include "kernels/common/partial_vector-inl.h"
 #include "kernels/gemm/gemm_tile-inl.h"
 #include "kernels/gemm/winograd.h"
+#include "kernels/gemm/winograd_line-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
 constexpr int kWinogradPanelVectors = 2;
-
-// What lines of an image and of products become, and how a weight comes back from its values: the outer ones are
-// themselves, the middle one is kMiddle times a difference.
-template <int kTile>
-struct WinogradLine;
-
-template <>
-struct WinogradLine<2> {
-  static constexpr float kMiddle = 1;
-
-  static HWY_INLINE void image(const VF* x, VF* to) {
-    to[0] = hn::Sub(x[0], x[2]);
-    to[1] = hn::Add(x[1], x[2]);
-    to[2] = hn::Sub(x[2], x[1]);
-    to[3] = hn::Sub(x[1], x[3]);
-  }
-  static HWY_INLINE void result(const VF* products, VF* to) {
-    to[0] = hn::Add(hn::Add(products[0], products[1]), products[2]);
-    to[1] = hn::Sub(hn::Sub(products[1], products[2]), products[3]);
-  }
-};
-
-template <>
-struct WinogradLine<4> {
-  static constexpr double kA = kWinogradNear, kB = kWinogradFar, kA2 = kA * kA, kB2 = kB * kB;
-  static constexpr float kMiddle = static_cast<float>(kA * (kA2 - kB2));
-
-  static HWY_INLINE VF number(double value) { return hn::Set(F32(), static_cast<float>(value)); }
-
-  // The product of both points is 1.
-  static HWY_INLINE void image(const VF* x, VF* to) {
-    const VF sum = number(kA2 + kB2), a = number(kA), b = number(kB), a2 = number(kA2), b2 = number(kB2);
-    const VF near_even = hn::NegMulAdd(b2, x[2], x[4]), near_odd = hn::MulSub(a, x[3], hn::Mul(b, x[1]));
-    const VF far_even = hn::NegMulAdd(a2, x[2], x[4]), far_odd = hn::MulSub(b, x[3], hn::Mul(a, x[1]));
-    to[0] = hn::NegMulAdd(sum, x[2], hn::Add(x[0], x[4]));
-    to[1] = hn::Add(near_even, near_odd);
-    to[2] = hn::Sub(near_even, near_odd);
-    to[3] = hn::Add(far_even, far_odd);
-    to[4] = hn::Sub(far_even, far_odd);
-    to[5] = hn::NegMulAdd(sum, x[3], hn::Add(x[1], x[5]));
-  }
-  static HWY_INLINE void result(const VF* products, VF* to) {
-    const VF near_sum = hn::Add(products[1], products[2]), near_odd = hn::Sub(products[1], products[2]);
-    const VF far_sum = hn::Add(products[3], products[4]), far_odd = hn::Sub(products[3], products[4]);
-    to[0] = hn::Add(hn::Add(products[0], near_sum), far_sum);
-    to[1] = hn::MulAdd(number(kA), near_odd, hn::Mul(number(kB), far_odd));
-    to[2] = hn::MulAdd(number(kA2), near_sum, hn::Mul(number(kB2), far_sum));
-    to[3] = hn::Add(hn::MulAdd(number(kA2 * kA), near_odd, hn::Mul(number(kB2 * kB), far_odd)), products[5]);
-  }
-};
 
 // The first pixel of the results of a tile.
 struct WinogradPlace {
@@ -374,12 +325,7 @@ class WinogradOp final : public PreparedOp {
   std::int32_t threads = 1;
 
   void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
-    GemmCall call;
-    call.x = static_cast<const float*>(from[kSrc]);
-    call.weights = static_cast<const float*>(weights->data());
-    call.bias = static_cast<const float*>(bias->data());
-    call.src = from;
-    call.dst = static_cast<float*>(to[0]);
+    const GemmCall call = gemmCall(*weights, *bias, from, to);
     parallelFor(job.blocks(), 1, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
       float* const own = static_cast<float*>(scratch) + thread * job.scratchFloats();
       for (std::int64_t block = begin; block < end; ++block) run(job, call, block, own);

@@ -162,12 +162,7 @@ class PackedGemmOp final : public PreparedOp {
   WeightCache::Packed weights, bias;
 
   void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
-    GemmCall call;
-    call.x = static_cast<const float*>(from[kSrc]);
-    call.weights = static_cast<const float*>(weights->data());
-    call.bias = static_cast<const float*>(bias->data());
-    call.src = from;
-    call.dst = static_cast<float*>(to[0]);
+    const GemmCall call = gemmCall(*weights, *bias, from, to);
     const std::int64_t tasks = job.row_shares * job.column_shares;
     parallelFor(tasks, 1, static_cast<std::int32_t>(tasks), [&](std::int64_t begin, std::int64_t end, int thread) {
       float* const own = static_cast<float*>(scratch) + thread * job.scratchFloats();

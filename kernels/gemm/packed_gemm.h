@@ -123,6 +123,12 @@ struct GemmCall {
   float* dst = nullptr;  // dense rows
 };
 
+// The call of a layer whose weights and bias are packed.
+inline GemmCall gemmCall(const Buffer& weights, const Buffer& bias, const void* const* from, void* const* to) {
+  return {static_cast<const float*>(from[kSrc]), static_cast<const float*>(weights.data()),
+          static_cast<const float*>(bias.data()), from, static_cast<float*>(to[0])};
+}
+
 // Traits of the code of one instruction set.
 struct GemmTraits {
   std::int32_t lanes = 0;

@@ -39,7 +39,6 @@ struct BroadcastProduct {
 bool readTerm(Value* operand, std::size_t rank, ProductTerm* term) {
   const auto sizes = knownSizes(operand);
   if (!sizes || sizes->size() > rank || knownDtype(operand) != at::kFloat) return false;
-  std::vector<bool> broadcasts(sizes->size(), false);
   std::vector<std::size_t> place(sizes->size());  // of each dimension of the value that is left, in the operand
   for (std::size_t d = 0; d < place.size(); ++d) place[d] = d;
   Value* value = operand;
@@ -48,7 +47,6 @@ bool readTerm(Value* operand, std::size_t rank, ProductTerm* term) {
     if (!dimension) break;
     if (*dimension < 0) *dimension += static_cast<std::int64_t>(place.size());
     if (*dimension < 0 || *dimension >= static_cast<std::int64_t>(place.size())) break;
-    broadcasts[place[*dimension]] = true;
     place.erase(place.begin() + *dimension);
     value = value->node()->input(0);
   }

@@ -15,6 +15,7 @@
 #include "core/graph/random_nodes.h"
 #include "core/graph/rewrite_matches.h"
 #include "core/torch/interpreted_node.h"
+#include "core/torch/tensor_types.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -52,14 +53,7 @@ bool mayRun(const Node* node) {
   return !drawsRandomNumbers(node) && !node->hasSideEffects();
 }
 
-// True for tensors, and for lists and the like of them, however deep: a list of indices holds optional tensors.
-bool isOfTensors(const c10::Type& type) {
-  if (type.kind() == c10::TypeKind::TensorType) return true;
-  const auto contained = type.containedTypes();
-  return std::any_of(contained.begin(), contained.end(), [](const auto& inner) { return isOfTensors(*inner); });
-}
-
-bool holdsTensors(const Value* value) { return isOfTensors(*value->type()); }
+bool holdsTensors(const Value* value) { return ipex_studio::holdsTensors(*value->type()); }
 
 // True if the value could be written to; numbers, strings and None cannot.
 bool isMutable(const Value* value) {

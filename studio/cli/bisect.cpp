@@ -5,7 +5,6 @@
 #include "studio/cli/commands.h"
 #include "studio/cli/interrupt.h"
 #include "studio/cli/progress.h"
-#include "studio/flags/job_request.h"
 #include "studio/job/session_database.h"
 #include "studio/job/session_files.h"
 #include "studio/snapshot/bisect_text.h"
@@ -14,10 +13,8 @@ namespace ipex_studio {
 int bisectModel(const CommandLine& line) {
   Cancellation cancellation;
   const InterruptWatch watch(cancellation);
-  JobRequest request = jobRequest(line, "bisect");
+  JobRequest request = questionRequest(line, "bisect");
   request.force_precision = request.force_precision || !line.other.empty();  // that of a file cannot be changed
-  if (!request.optimize.dump_directory.empty())
-    throw Error(ExitCode::kUsage, "--dump: bisect writes no graphs; give that flag to ipex-studio run.");
   const CheckedModel original = checkModel(line.model);
   sayDangers(original, request);
   std::optional<CheckedModel> other;

@@ -48,6 +48,9 @@ std::string zshCompletion(const CLI::App& app);
 // would replace one that it reads, or any other without --force, and Error(kDatabase).
 void checkFiles(const CommandLine& line);
 
+// The request of a command that answers a question about a model and keeps nothing. Throws Error(kUsage) for --dump.
+JobRequest questionRequest(const CommandLine& line, const char* command);
+
 // Says on stderr if a model has dangerous findings, and what holds it back.
 void sayDangers(const CheckedModel& model, const JobRequest& request);
 

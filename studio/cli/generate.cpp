@@ -5,7 +5,6 @@
 #include "studio/cli/commands.h"
 #include "studio/cli/interrupt.h"
 #include "studio/cli/progress.h"
-#include "studio/flags/job_request.h"
 #include "studio/job/session_files.h"
 #include "studio/snapshot/generation_text.h"
 
@@ -14,9 +13,7 @@ namespace ipex_studio {
 int printGeneration(const CommandLine& line) {
   Cancellation cancellation;
   const InterruptWatch watch(cancellation);
-  const JobRequest request = jobRequest(line, "generate");
-  if (!request.optimize.dump_directory.empty())
-    throw Error(ExitCode::kUsage, "--dump: generate writes no graphs; give that flag to ipex-studio run.");
+  const JobRequest request = questionRequest(line, "generate");
   const CheckedModel model = checkModel(line.model);
   sayDangers(model, request);
   TerminalProgress progress;

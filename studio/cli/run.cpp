@@ -68,6 +68,13 @@ void sayFasterFp32(const Database& database, const std::vector<JobSummary>& jobs
 
 }  // namespace
 
+JobRequest questionRequest(const CommandLine& line, const char* command) {
+  JobRequest request = jobRequest(line, command);
+  if (request.optimize.dump_directory.empty()) return request;
+  throw Error(ExitCode::kUsage,
+              fmt::format("--dump: {} writes no graphs; give that flag to ipex-studio run.", command));
+}
+
 void sayDangers(const CheckedModel& model, const JobRequest& request) {
   if (!model.report.dangerous()) return;
   std::set<std::string> kinds;

@@ -3,7 +3,6 @@
 #include "studio/cli/commands.h"
 #include "studio/cli/interrupt.h"
 #include "studio/cli/progress.h"
-#include "studio/flags/job_request.h"
 #include "studio/job/session_files.h"
 #include "studio/snapshot/value_text.h"
 
@@ -12,9 +11,7 @@ namespace ipex_studio {
 int printValues(const CommandLine& line) {
   Cancellation cancellation;
   const InterruptWatch watch(cancellation);
-  const JobRequest request = jobRequest(line, "values");
-  if (!request.optimize.dump_directory.empty())
-    throw Error(ExitCode::kUsage, "--dump: values writes no graphs; give that flag to ipex-studio run.");
+  const JobRequest request = questionRequest(line, "values");
   const CheckedModel model = checkModel(line.model);
   sayDangers(model, request);
   TerminalProgress progress;
