@@ -63,8 +63,12 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeAttention,
       // Before the reshapes are joined, of which it makes some.
       &kCanonicalizeGroupedAttention,
+      // After fold-constants, which makes tables constant; before whatever takes FP32 alone.
+      &kEliminateUpcast,
       // Before the canonical forms: a copy or view in between hides a pattern.
       &kEliminateIdentity,
+      // After it, which takes away slices of everything.
+      &kEliminateConcat,
       &kEliminateTranspose,
       // After the identities, which leave fewer shapes in a row.
       &kEliminateReshape,
@@ -78,8 +82,13 @@ const std::vector<const Pass*>& defaultPasses() {
       // gone.
       &kFoldBatchNorm,
       &kFoldMulAdd,
+      // After the folds into weights: normalizations of single branches are gone. Before fold-pad, which may make a
+      // convolution one of ours.
+      &kFuseSplitConvolution,
       // After the folds into weights: unequal sides turn a convolution into one of ours.
       &kFoldPad,
+      // After it, which brings all padding to the convolution.
+      &kFoldCrop,
       // Parallel branches of one source are one node before anything is fused into either.
       &kEliminateCommonSubexpressions,
       // Only for INT8: after the folds into weights, which it levels, and before activations are fused onto the layers

@@ -1,0 +1,32 @@
+// Pieces of one tensor: the slices and splits that stand side by side along one axis of it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/graph/fused_op.h"
+
+namespace ipex_studio {
+
+struct Pieces {
+  torch::jit::Value* source = nullptr;
+  std::int64_t axis = 0;  // counted from the front
+  std::int64_t begin = 0;
+  // One past the last piece; INT64_MAX where the pieces go to the end of the source, however long it is.
+  std::int64_t end = INT64_MAX;
+  bool removes_axis = false;             // unbind
+  std::vector<torch::jit::Node*> nodes;  // that make the pieces, without the source's
+
+  bool whole() const { return begin == 0 && end == INT64_MAX; }
+};
+
+// The axis that an operand names, counted from the front; nullopt for one counted from the end of an unknown rank, and
+// for one outside of a known rank.
+std::optional<std::int64_t> readAxis(const torch::jit::Value* axis, const torch::jit::Value* of);
+
+// Reads `values` as pieces of one tensor in their order, each beginning where the one before ends, for inputs of every
+// size: slices with constant bounds, or all results of one chunk, split, split_with_sizes or unbind. Nullopt where they
+// are something else.
+std::optional<Pieces> readPieces(const std::vector<torch::jit::Value*>& values);
+
+}  // namespace ipex_studio
