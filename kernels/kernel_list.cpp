@@ -66,6 +66,7 @@
   KERNEL(kAttention, AttentionBf16)                                                                              \
   KERNEL(kSqueezeExcite, SqueezeExciteSimd)                                                                      \
   KERNEL(kPointwiseDepthwise, PointwiseDepthwiseSimd)                                                            \
+  KERNEL(kConcat, ConcatInterleavedSimd)                                                                         \
   KERNEL(kConcat, ConcatCopy)                                                                                    \
   KERNEL(kEmbedding, EmbeddingCopy)                                                                              \
   KERNEL(kEmbedding, EmbeddingRowsSimd) /* tables of u8 with a scale per row */                                  \
