@@ -20,6 +20,7 @@
 #include "core/graph/graph_heap.h"
 #include "core/graph/inline_forks.h"
 #include "core/graph/origins.h"
+#include "core/model/evaluation_mode.h"
 #include "core/model/exported_methods.h"
 #include "core/model/file_descriptor.h"
 #include "core/model/loaded_form.h"
@@ -157,6 +158,15 @@ Model Model::load(const std::string& path, const std::string& method) {
   requireMethod(model.module_, method);
   if (!method.empty()) exchangeForward(model.module_, method);
   return model;
+}
+
+void Model::evaluate() {
+  const int changed = bringIntoEvaluation(module_);
+  notes_.push_back(changed == 0
+                       ? std::string("No operator was recorded in training mode.")
+                       : fmt::format("{} operator{} recorded in training mode run{} in evaluation mode, and so "
+                                     "does the export.",
+                                     changed, changed == 1 ? "" : "s", changed == 1 ? "s" : ""));
 }
 
 Model Model::fromModule(torch::jit::Module module) {

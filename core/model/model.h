@@ -64,6 +64,9 @@ class Model {
   static Model load(const std::string& path, const std::string& method = "");
   static Model fromModule(torch::jit::Module module);  // shares the module; without a path
 
+  // Brings operators that were recorded in training mode into evaluation mode (core/model/evaluation_mode.h).
+  void evaluate();
+
   torch::jit::Module& module() { return module_; }
   const std::string& path() const { return path_; }
   // Sentences about what is not as in the file.

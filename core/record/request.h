@@ -89,6 +89,7 @@ struct Request {
   std::string inputs_path;             // a file of arguments; empty: none
   std::string method;                  // an exported method that is optimized in the place of forward; empty: none
   std::vector<std::string> libraries;  // shared libraries that define operators of the model
+  bool evaluation = false;             // operators that were recorded in training mode evaluate
   std::string reset_method;            // brings a model with state back to its beginning; empty: none
   OptimizeOptions optimize;
   // Measured beside optimize.device and optimize.precision: each device in each precision, in an engine of its own.

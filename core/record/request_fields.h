@@ -202,6 +202,9 @@ void describe(V& v, Request& r) {
   v(JsonField("method").atMost(1000), r.method,
     Flag(FlagSet::kModel, "--method", "NAME",
          "Optimize this exported method instead of forward, which the export keeps as it is. `inspect` lists them."));
+  v(JsonField("evaluation"), r.evaluation,
+    Flag(FlagSet::kModel, "--evaluation", "",
+         "Run dropout and norms that were traced in training mode as in evaluation mode; the export does so, too."));
   v(JsonField("libraries"), r.libraries,
     Flag(FlagSet::kModel, "--library", "FILE",
          "Load a shared library that defines operators or classes of the model; may be given several times. Its code "

@@ -212,7 +212,8 @@ const std::vector<CauseRule>& causeRules() {
   static const std::vector<CauseRule> rules = {
       {"training-mode", "operation runs in training mode, where norms use the batch and dropout draws at random",
        "operations run in training mode, where norms use the batch and dropout draws at random",
-       "Call eval() before the model is saved.", CauseRemedy::kModel, 1, &drawsAtRandom},
+       "Call eval() before the model is saved, or run it with --evaluation.", CauseRemedy::kEvaluation, 1,
+       &drawsAtRandom},
       {"double-precision", "operation computes in double precision (FP64)",
        "operations compute in double precision (FP64)", "Convert constants and inputs to FP32.",
        CauseRemedy::kSinglePrecision, 1, &isDouble},

@@ -13,6 +13,7 @@ namespace ipex_studio {
 enum class CauseRemedy {
   kNone,             // optimizing does what can be done
   kSinglePrecision,  // computing in FP32 what the model computes in double precision
+  kEvaluation,       // running in evaluation mode what was recorded in training mode
   kModel,            // the model's author has to change it
 };
 

@@ -13,7 +13,7 @@ namespace ipex_studio {
 void runBaselineJob(const EngineJob& job, Channel& channel) {
   channel.progress("load baseline", 0);
   const std::int64_t load_begin = nowNs();
-  std::optional<Model> model = Model::load(kEngineModelPath, job.method);
+  std::optional<Model> model = loadModel(job);
   const std::int64_t load_ns = nowNs() - load_begin;
   const std::unique_ptr<DataSet> data = openJobData(*model, job);
   const JobInputs inputs = data ? JobInputs(*model, job, namedInputs(*data, data->batch(0))) : JobInputs(*model, job);
@@ -49,8 +49,7 @@ void runBaselineJob(const EngineJob& job, Channel& channel) {
   }
   if (request.profile_iterations > 0) {
     channel.progress("time the baseline's operators", 0, true);
-    const auto origins =
-        frozenOrigins(Model::load(kEngineModelPath, job.method).module(), job.optimize.preserved_methods);
+    const auto origins = frozenOrigins(loadModel(job).module(), job.optimize.preserved_methods);
     profileSteps(module, inputs.example(), request.profile_iterations, origins, run);
     if (const auto remark = denormalsRemark(module, inputs.example(), origins)) channel.record("remark", *remark);
   }

@@ -56,7 +56,7 @@ void sendBisection(const BisectRecord& record, Channel& channel) {
 
 void runBisectJob(const EngineJob& job, Channel& channel) {
   channel.progress("load", 0);
-  Model original = Model::load(kEngineModelPath, job.method);
+  Model original = loadModel(job);
   for (const std::string& note : original.notes()) channel.log(note);
   const ComparedCalls calls(original, job);
   const Inputs& example = calls.inputs->example();
@@ -85,7 +85,7 @@ void runBisectJob(const EngineJob& job, Channel& channel) {
 
 void runBisectFilesJob(const EngineJob& job, Channel& channel) {
   channel.progress("load", 0);
-  Model original = Model::load(kEngineModelPath, job.method);
+  Model original = loadModel(job);
   Model other = Model::load(kEngineOtherPath, job.method);
   const ComparedCalls calls(original, job);
   TwoModels models{

@@ -90,7 +90,7 @@ class GenerateJob {
  private:
   Model load() {
     channel_.progress("load", 0);
-    Model model = Model::load(kEngineModelPath, job_.method);
+    Model model = loadModel(job_);
     for (const std::string& note : model.notes()) channel_.log(note);
     return model;
   }

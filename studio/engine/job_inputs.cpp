@@ -55,6 +55,12 @@ std::vector<bool> takenBy(const std::vector<InputSpec>& specs, const std::vector
 
 }  // namespace
 
+Model loadModel(const EngineJob& job) {
+  Model model = Model::load(kEngineModelPath, job.method);
+  if (job.evaluation) model.evaluate();
+  return model;
+}
+
 std::vector<InputSpec> parseInputSpecs(const std::vector<std::string>& texts) {
   std::vector<InputSpec> specs;
   for (const std::string& text : texts) specs.push_back(parseInputSpec(text));

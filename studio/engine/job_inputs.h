@@ -1,4 +1,4 @@
-// Arguments of forward for a job: read from a file, given, remembered, or guessed.
+// The model of a job, and arguments of its forward: read from a file, given, remembered, or guessed.
 #pragma once
 
 #include <string>
@@ -13,6 +13,9 @@ namespace ipex_studio {
 // Reads texts of --input. Throws Error(kUsage).
 std::vector<InputSpec> parseInputSpecs(const std::vector<std::string>& texts);
 InputRecord describeSpec(const InputSpec& spec);
+
+// The model that the job is about, with the method and in the mode that it asks for. Throws what Model::load() throws.
+Model loadModel(const EngineJob& job);
 
 class JobInputs {
  public:

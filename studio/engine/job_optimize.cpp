@@ -67,7 +67,7 @@ void sendNotes(Model& model, Channel& channel) {
 void begin(const EngineJob& job, Channel& channel, Begun& begun) {
   channel.progress("load", 0);
   const std::int64_t load_begin = nowNs();
-  begun.model = Model::load(kEngineModelPath, job.method);
+  begun.model = loadModel(job);
   begun.load_ns = nowNs() - load_begin;
   sendNotes(*begun.model, channel);
   sendSignature(*begun.model, channel);
@@ -201,8 +201,7 @@ std::int64_t compiledBytes(const OptimizedModel& optimized) {
 // Errors of each operation, below FP32 of those in the lower precision; empty if the graph cannot be run node by node.
 std::vector<AccuracyRecord> compareNodes(const EngineJob& job, const JobInputs& inputs,
                                          const OptimizedModel& optimized) {
-  const torch::jit::Module frozen =
-      freezeForPasses(Model::load(kEngineModelPath, job.method).module(), job.optimize.preserved_methods);
+  const torch::jit::Module frozen = freezeForPasses(loadModel(job).module(), job.optimize.preserved_methods);
   try {
     const bool low = job.optimize.precision != Precision::kFp32;
     return nodeAccuracy(frozen, optimized.rewritten, optimized.rewritten_origins, inputs.example(), optimized.divisors,
@@ -221,8 +220,7 @@ std::vector<MetricRecord> judge(const EngineJob& job, const DataSet& data, const
   const Metric metric = jobMetric(job.data, data);
   const bool compare = job.optimize.precision != Precision::kFp32 || metric.needsResults();
   if (!compare) return evaluate(candidate, nullptr, data, inputs, metric, 0, "evaluate", channel);
-  torch::jit::Module reference =
-      freezeBaseline(Model::load(kEngineModelPath, job.method).module(), job.optimize.preserved_methods);
+  torch::jit::Module reference = freezeBaseline(loadModel(job).module(), job.optimize.preserved_methods);
   return evaluate(candidate, &reference, data, inputs, metric, kComparedBatches, "evaluate", channel);
 }
 
@@ -268,7 +266,7 @@ ResultsVerdict judgeResults(const EngineJob& job, const Begun& begun, bool state
 nlohmann::json faultOf(const EngineJob& job, const Begun& begun, const OptimizedModel& optimized,
                        const std::vector<Inputs>& failing, Channel& channel) {
   if (job.optimize.precision != Precision::kFp32 || failing.empty()) return nullptr;
-  Model original = Model::load(kEngineModelPath, job.method);
+  Model original = loadModel(job);
   OptimizeOptions options = job.optimize;
   options.tuning_record = tuningRecord(optimized.tuning, false);
   options.tune = TuneMode::kOff;  // the kernels that were chosen
@@ -396,7 +394,7 @@ void runOptimizeJob(const EngineJob& described, Channel& channel) {
 
 void runVerifyJob(const EngineJob& job, Channel& channel) {
   channel.progress("load", 0);
-  Model original = Model::load(kEngineModelPath, job.method);
+  Model original = loadModel(job);
   const std::int64_t load_begin = nowNs();
   Model candidate = Model::load(kEngineOtherPath, job.method);
   const std::int64_t load_ns = nowNs() - load_begin;

@@ -115,7 +115,7 @@ Recipe calibrate(const EngineJob& job, const torch::jit::Module& module, const D
 
 void runCalibrateJob(const EngineJob& job, Channel& channel) {
   channel.progress("load", 0);
-  Model model = Model::load(kEngineModelPath, job.method);
+  Model model = loadModel(job);
   for (const std::string& note : model.notes()) channel.log(note);
   const std::unique_ptr<DataSet> data = openJobData(model, job);
   IPEX_CHECK(data != nullptr, "a calibration has data");

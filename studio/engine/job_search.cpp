@@ -46,7 +46,7 @@ class Search {
   Search(const EngineJob& job, Channel& channel)
       : job_(job),
         channel_(channel),
-        model_(Model::load(kEngineModelPath, job.method)),
+        model_(loadModel(job)),
         data_(openJobData(model_, job)),
         inputs_(model_, job, namedInputs(*data_, data_->batch(0))),
         metric_(jobMetric(job.data, *data_)),

@@ -13,7 +13,7 @@ namespace ipex_studio {
 
 void runValuesJob(const EngineJob& job, Channel& channel) {
   channel.progress("load", 0);
-  Model model = Model::load(kEngineModelPath, job.method);
+  Model model = loadModel(job);
   for (const std::string& note : model.notes()) channel.log(note);
   const std::unique_ptr<DataSet> data = openJobData(model, job);
   const JobInputs inputs = data ? JobInputs(model, job, namedInputs(*data, data->batch(0))) : JobInputs(model, job);

@@ -60,7 +60,7 @@ AccuracyRecord worstAccuracy(const EngineJob& job, const AccuracyRule& rule, con
   const std::string& reset_method = job.reset_method;
   const auto sequences = inputs.verificationSequences(stateful);
   std::optional<Model> original;
-  if (references.size() != sequences.size()) original = Model::load(kEngineModelPath, job.method);
+  if (references.size() != sequences.size()) original = loadModel(job);
   AccuracyRecord worst;
   std::map<std::int32_t, std::string> near_jumps;  // by output
   bool first = true;
@@ -89,7 +89,7 @@ AccuracyRecord worstAccuracy(const EngineJob& job, const AccuracyRule& rule, con
 
 FurtherAccuracy furtherAccuracy(const EngineJob& job, const AccuracyRule& rule, const JobInputs& inputs, bool stateful,
                                 torch::jit::Module& candidate) {
-  Model original = Model::load(kEngineModelPath, job.method);
+  Model original = loadModel(job);
   FurtherInputsSearch search = findFurtherInputs(original.module(), inputs.example());
   keepInTime(search);
   FurtherAccuracy accuracy;

@@ -158,6 +158,10 @@ void adviseOnCauses(const JobRecord& job, std::vector<Advice>* advice) {
       told.try_it.precisions.push_back({kDoubleOperations, "fp32"});
       told.offer = "Try FP32";
     }
+    if (cause.remains() && cause.rule->remedy == CauseRemedy::kEvaluation) {
+      told.action = "run.evaluation";
+      told.offer = "Run in evaluation mode";
+    }
     advice->push_back(std::move(told));
   }
 }

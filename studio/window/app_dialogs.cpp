@@ -16,6 +16,11 @@ constexpr std::pair<const char*, TuneGoal> kTuneActions[] = {{"tune.quantize", T
                                                              {"tune.calibrate", TuneGoal::kCalibrate},
                                                              {"tune.kernels", TuneGoal::kKernels}};
 
+std::string withFlag(const std::string& flags, const char* flag) {
+  if (flags.find(flag) != std::string::npos) return flags;
+  return flags.empty() ? flag : flags + ' ' + flag;
+}
+
 }  // namespace
 
 void AppDialogs::draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {
@@ -29,6 +34,7 @@ void AppDialogs::draw(const StudioSnapshot& snapshot, Selection& selection, Comm
     if (selection.take(action)) tuning_.open(goal);
   }
   if (selection.take("verify.first-wrong")) commands.post(FirstWrongNodeCommand{});
+  if (selection.take("run.evaluation")) commands.post(FlagsCommand{withFlag(snapshot.work.flags, "--evaluation")});
   if (files_.draw()) commands.post(OpenCommand{files_.path()});
   tuning_.draw(snapshot, selection, commands);
   drawTrust(snapshot, commands);

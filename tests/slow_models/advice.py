@@ -5,7 +5,7 @@
   advice.py BUILD --no-times [NAME …]  the advice alone
 
 The possible gain is from the model as it was saved to the same function written well, frozen or optimized by ipex-studio,
-whichever is faster. All are timed by turns in one process, on one thread; the least of many times counts.
+whichever is faster. What the first lines of advice offer is done first. All are timed by turns in one process, on one thread; the least of many times counts.
 """
 
 import argparse
@@ -24,6 +24,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import slow_models  # noqa: E402
 
 FIRST_LINES = 3
+# What the offers of the window do, as flags.
+OFFERS = {"Run in evaluation mode": ["--evaluation"]}
 
 
 def run(build, folder, entry, file, flags):
@@ -100,6 +102,9 @@ def main():
             named += 0 < place <= FIRST_LINES
             line = f"{entry.name:22} {place or '-':>2}"
             if not arguments.no_times:
+                offered = [flag for told in answer["advice"][:FIRST_LINES] for flag in OFFERS.get(told["offer"], [])]
+                if offered:
+                    _, export = run(arguments.build, folder, entry, f"{entry.name}.pt", [*threads, *offered])
                 share, slow, fast, best = recovered(arguments.build, folder, entry, export, arguments.seconds)
                 recovering += share >= 0.8
                 line += f"  {100 * share:6.0f} %  {slow:9.3f} {fast:9.3f} {best:9.3f} ms"

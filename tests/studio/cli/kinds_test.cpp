@@ -56,6 +56,18 @@ TEST_F(Kinds, FilesThatWereSavedForSomethingElse) {
   EXPECT_EQ(pit_.run({"inspect", modelFile("for_inference.pt")}).code, 0);
 }
 
+TEST_F(Kinds, WhatWasTracedInTrainingModeEvaluatesOnRequest) {
+  const std::vector<std::string> inputs{"--input", "x:1x3x16x16"};
+  EXPECT_THAT(run("traced_training.pt", inputs).out, HasSubstr("run in training mode"));
+  std::vector<std::string> flags = inputs;
+  flags.insert(flags.end(), {"--evaluation", "-o", pit_.path("fast.pt")});
+  EXPECT_THAT(expectPlanned("traced_training.pt", 0.9, flags).err, HasSubstr("run in evaluation mode, and so does"));
+  EXPECT_EQ(pit_.run({"verify", modelFile("traced_training.pt"), pit_.path("fast.pt"), "--evaluation", "--input",
+                      "x:3x3x16x16"})
+                .code,
+            0);
+}
+
 TEST_F(Kinds, AnExportedMethodInThePlaceOfForward) {
   EXPECT_THAT(pit_.run({"inspect", modelFile("streaming.pt")}).out, HasSubstr("methods     step  (besides forward"));
   const std::vector<std::string> inputs{"--input", "x:2x6", "--input", "state:2x6", "--method", "step"};

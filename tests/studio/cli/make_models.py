@@ -399,6 +399,7 @@ def main() -> None:
     torch.jit.script(Streaming().eval()).save(path("streaming.pt"))
     torch.jit.script(Warns().eval()).save(path("warns.pt"))
     torch.jit.script(Small().train()).save(path("training.pt"))
+    torch.jit.trace(Trainable().train(), torch.rand(4, 3, 16, 16), check_trace=False).save(path("traced_training.pt"))
     torch.jit.script(Small().eval().half()).save(path("half.pt"))
     torch.jit.trace(Small().eval().double(), torch.rand(1, 3, 16, 16).double()).save(path("double.pt"))
     torch.jit.optimize_for_inference(torch.jit.script(Small().eval())).save(path("for_inference.pt"))
