@@ -101,6 +101,9 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeMish,
       &kCanonicalizeHardswish,
       &kCanonicalizeLayerNorm,
+      &kCanonicalizeSoftmax,
+      // After the forms that it knows; before the fusions, for which a permutation is in the way.
+      &kEliminateTransposeAround,
       // Before fuse-matmul-transpose, which then scales the product alone, and before the fusions of attention.
       &kCanonicalizeBaddbmm,
       // Before any other fusion: here transposes and factors cost nothing.

@@ -8,6 +8,8 @@
 #include "core/graph/fused_op.h"
 #include "core/graph/rewrite_matches.h"
 #include "passes/match/aliasing.h"
+#include "passes/match/permutation.h"
+#include "passes/match/pieces.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -20,60 +22,18 @@ namespace aten = torch::jit::aten;
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
-
-// Counted from the front; nullopt for one counted from the end where the rank is not known.
-std::optional<std::int64_t> dimension(const Value* value, const Value* of) {
-  const auto number = constantInt(value);
-  if (!number || *number >= 0) return number;
-  const auto sizes = knownSizes(of);
-  if (!sizes) return std::nullopt;
-  return *number + static_cast<std::int64_t>(sizes->size());
-}
-
-// The permutation the node makes. Ranks come from the permutation itself or from the shape facts.
-std::optional<Ints> permutationOf(const Node* node) {
-  if (node->kind() == aten::permute) {
-    auto order = constantInts(node->input(1));
-    if (!order) return std::nullopt;
-    for (auto& dim : *order) dim += dim < 0 ? static_cast<std::int64_t>(order->size()) : 0;
-    return order;
-  }
-  const bool is_t = node->kind() == aten::t;
-  if (!is_t && (node->kind() != aten::transpose || node->inputs().size() != 3)) return std::nullopt;
-  const auto sizes = knownSizes(node->input(0));
-  if (!sizes || (is_t && sizes->size() != 2)) return std::nullopt;
-  Ints order(sizes->size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
-  const auto a = is_t ? std::optional<std::int64_t>(0) : dimension(node->input(1), node->input(0));
-  const auto b = is_t ? std::optional<std::int64_t>(1) : dimension(node->input(2), node->input(0));
-  if (!a || !b || *a < 0 || *b < 0 || *a >= static_cast<std::int64_t>(order.size()) ||
-      *b >= static_cast<std::int64_t>(order.size())) {
-    return std::nullopt;
-  }
-  std::swap(order[static_cast<std::size_t>(*a)], order[static_cast<std::size_t>(*b)]);
-  return order;
-}
-
-bool isIdentity(const Ints& order) {
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (order[i] != static_cast<std::int64_t>(i)) return false;
-  }
-  return true;
-}
-
 bool undoesUnsqueeze(const Node* node) {
   const Node* before = node->input(0)->node();
   if (node->kind() != aten::squeeze || node->inputs().size() != 2 || before->kind() != aten::unsqueeze) return false;
-  const auto removed = dimension(node->input(1), node->input(0));
-  const auto added = dimension(before->input(1), before->output());
+  const auto removed = readAxis(node->input(1), node->input(0));
+  const auto added = readAxis(before->input(1), before->output());
   return removed && added && *removed == *added;
 }
 
 struct TransposeMatch {
   Value* source = nullptr;
   std::vector<Node*> consumed;
-  Ints order;  // empty: the source itself
+  Permutation order;  // empty: the source itself
 };
 
 std::optional<TransposeMatch> readPair(Node* node) {
@@ -82,15 +42,15 @@ std::optional<TransposeMatch> readPair(Node* node) {
   if (undoesUnsqueeze(node)) return TransposeMatch{before->input(0), {node, before}, {}};
   const auto order = permutationOf(node);
   if (!order) return std::nullopt;
-  if (isIdentity(*order)) return TransposeMatch{node->input(0), {node}, {}};
+  if (isIdentityPermutation(*order)) return TransposeMatch{node->input(0), {node}, {}};
   if (before->inputs().empty() || before->outputs().size() != 1) return std::nullopt;
   const auto first = permutationOf(before);
   if (!first || first->size() != order->size()) return std::nullopt;
-  TransposeMatch match{before->input(0), {node, before}, Ints(order->size())};
+  TransposeMatch match{before->input(0), {node, before}, Permutation(order->size())};
   for (std::size_t i = 0; i < order->size(); ++i) {
     match.order[i] = (*first)[static_cast<std::size_t>((*order)[i])];
   }
-  if (isIdentity(match.order)) match.order.clear();
+  if (isIdentityPermutation(match.order)) match.order.clear();
   return match;
 }
 
