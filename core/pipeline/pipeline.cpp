@@ -14,6 +14,7 @@
 #include "core/pipeline/graph_copy.h"
 #include "core/pipeline/graph_fault.h"
 #include "core/pipeline/replay_text.h"
+#include "core/record/option_names.h"
 #include "core/record/warning_reasons.h"
 #include "core/torch/torch_error.h"
 
@@ -31,6 +32,17 @@ void checkNames(const std::vector<const Pass*>& passes, const OptimizeOptions& o
       throw Error(ExitCode::kUsage,
                   fmt::format("There is no pass named \"{}\"; `ipex-studio passes` lists them.", name));
     }
+  }
+}
+
+void checkDecisions(const OptimizeOptions& options) {
+  for (const std::string& decision : options.precision_overrides) {
+    const std::size_t equals = decision.rfind('=');
+    const bool named = equals != std::string::npos && equals > 0;
+    if (named && precisionFromName(decision.substr(equals + 1))) continue;
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format("\"{}\" decides nothing; write what and a precision, as in layer1.0.conv3=fp32.", decision));
   }
 }
 
@@ -182,6 +194,7 @@ RewriteCount runPipeline(Graph& graph, OriginTable& origins, const std::vector<c
                          const OptimizeOptions& options, Observer& observer, const std::function<bool()>& cancelled,
                          const ConstantAttributes& attributes, const std::function<void()>& record_shapes) {
   checkNames(passes, options);
+  checkDecisions(options);
   const GraphCopy beginning(graph, origins);
   LeftOut left_out;
   RewriteCount count;

@@ -321,7 +321,12 @@ void describe(V& v, Request& r) {
     Flag(FlagSet::kRewrite, "--dump", "DIR", "Write the graph after every changing pass as numbered files to DIR."));
   v(JsonField("optimize.verify_passes"), optimize.verify_passes);
   v(JsonField("optimize.plan_regions"), optimize.plan_regions);
-  v(JsonField("optimize.precision_overrides"), optimize.precision_overrides);
+  v(JsonField("optimize.precision_overrides"), optimize.precision_overrides,
+    Flag(FlagSet::kRewrite, "--decide", "WHAT=PRECISION,...",
+         "Compute a module (layer1.0.conv3=fp32), a kind of operation (kind:linear=fp32) or all (*=fp32) in another "
+         "precision than the rest; the last that fits counts. kind:double=fp32: in FP32 what the model computes in "
+         "FP64.")
+        .withCommas());
   v(JsonField("optimize.tuning_record").atMost(kMaxDocumentBytes), optimize.tuning_record);
   v(JsonField("optimize.quantization_recipe").atMost(kMaxDocumentBytes), optimize.quantization_recipe);
 

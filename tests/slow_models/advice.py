@@ -25,7 +25,7 @@ import slow_models  # noqa: E402
 
 FIRST_LINES = 3
 # What the offers of the window do, as flags.
-OFFERS = {"Run in evaluation mode": ["--evaluation"]}
+OFFERS = {"Run in evaluation mode": ["--evaluation"], "Try FP32": ["--decide", "kind:double=fp32"]}
 
 
 def run(build, folder, entry, file, flags):

@@ -48,6 +48,7 @@ TEST_F(Kinds, FilesThatWereSavedForSomethingElse) {
   expectPlanned("half.pt", 0.9, {"--input", "x:1x3x16x16:float16"});
   expectPlanned("double.pt", 0);
   expectPlanned("double.pt", 0, {"--input", "x:2x3x16x16:float64"});
+  expectPlanned("double.pt", 0.5, {"--input", "x:2x3x16x16:float64", "--decide", "kind:double=fp32"});
   expectPlanned("for_mobile.pt", 0, {"--input", "x:1x3x16x16"});
   expectPlanned("quantized_lstm.pt", 0, {"--input", "x:2x5x6"});
   const Outcome lost = run("for_inference.pt", {"--input", "x:1x3x16x16"});
