@@ -1,6 +1,7 @@
 // See strided_copy.h.
 #include "kernels/copy/strided_copy.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/common/parallel.h"
@@ -11,6 +12,22 @@ namespace {
 template <typename T>
 void copyElements(const T* src, std::int64_t src_stride, T* dst, std::int64_t dst_stride, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) dst[i * dst_stride] = src[i * src_stride];
+}
+
+// The tensor with its channels as two axes, of blocks and within a block. The channels fill the blocks.
+TensorDesc withBlockAxis(const TensorDesc& desc, std::int64_t block) {
+  TensorDesc split = desc;
+  split.block = 0;
+  split.dims.rank = split.strides.rank = desc.dims.rank + 1;
+  for (int axis = 2; axis < desc.dims.rank; ++axis) {
+    split.dims[axis + 1] = desc.dims[axis];
+    split.strides[axis + 1] = desc.strides[axis];
+  }
+  split.dims[1] = desc.dims[1] / block;
+  split.dims[2] = block;
+  split.strides[1] = desc.strides[1] * (desc.block == 0 ? block : 1);
+  split.strides[2] = desc.block == 0 ? desc.strides[1] : 1;
+  return split;
 }
 
 }  // namespace
@@ -75,8 +92,16 @@ void StridedCopy::copySpread(const char* in, std::int64_t from, char* out, std::
   }
 }
 
+bool makeCopyNest(const TensorDesc& src, const TensorDesc& dst, LoopNest* nest) {
+  if (src.block == dst.block) return makeLoopNest({dst, src}, nest);
+  const std::int64_t block = std::max(src.block, dst.block);
+  const bool one_has_blocks = std::min(src.block, dst.block) == 0;
+  if (!one_has_blocks || dst.dims.rank == kMaxRank || dst.dims[1] % block != 0) return false;
+  return makeLoopNest({withBlockAxis(dst, block), withBlockAxis(src, block)}, nest);
+}
+
 bool makeStridedCopy(const TensorDesc& src, const TensorDesc& dst, StridedCopy* copy) {
-  if (src.block != dst.block || !makeLoopNest({dst, src}, &copy->nest)) return false;
+  if (!makeCopyNest(src, dst, &copy->nest)) return false;
   const int last = copy->nest.loops() - 1;
   const bool contiguous = copy->nest.stride[0][last] == 1 && copy->nest.stride[1][last] == 1;
   copy->element = elementBytes(dst.dtype);

@@ -188,6 +188,8 @@ const std::vector<Case>& movementCases() {
       {"concat{axis=-1}", {S::of({9, 1}), S::of({9, 2})}, "concat_copy", 0},
       {"reorder{}", {S::of({1, 64, 28, 28})}, "", 0, true},
       {"reorder{}", {S::of({2, 17, 5, 3})}, "", 0},
+      {"reorder{}", {S::of({1, 9, 32, 33})}, "", 0},
+      {"reorder{}", {S::of({2, 70, 32, 32})}, "", 0},
       {"reorder{}", {S::ids({7, 3}, 5)}, "", 0},
       {"permute{order=[0,2,1]}", {S::of({2, 3, 4})}, "", 0},
       {"slice{axis=1,begin=1,end=7,step=2}", {S::of({2, 9})}, "", 0},
