@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/clock.h"
 #include "core/base/huge_pages.h"
@@ -32,17 +33,54 @@ constexpr const char kNoMemory[] = "There is not enough memory for a plan of the
 std::atomic<std::size_t> budget_bytes{kDefaultPlanBudgetBytes};
 std::atomic<std::size_t> live_caches{0};
 
+// Plans of a region whose steps are told apart; those of more sizes count for the last one with as many steps.
+constexpr std::size_t kProfiledPlans = 8;
+
+bool isSameStep(const StepRecord& a, const StepRecord& b) {
+  return a.spec == b.spec && a.kernel == b.kernel && a.implementation == b.implementation &&
+         a.src_layout == b.src_layout && a.dst_layout == b.dst_layout && a.dst_shape == b.dst_shape &&
+         a.micro_batches == b.micro_batches;
+}
+
+std::size_t addSteps(PlanProfile& profile, const Plan& plan) {
+  const std::size_t first = profile.steps.size();
+  const auto shift = static_cast<std::int32_t>(first);
+  for (StepRecord step : plan.steps()) {
+    step.index += shift;
+    step.last_use += shift;
+    profile.steps.push_back(std::move(step));
+  }
+  for (DispatchRecord dispatch : plan.dispatches()) {
+    dispatch.step += shift;
+    profile.dispatches.push_back(std::move(dispatch));
+  }
+  profile.begin_ns.resize(profile.steps.size());
+  profile.elapsed_ns.resize(profile.steps.size());
+  profile.plan_begins.push_back(first);
+  return first;
+}
+
+// The place of the plan's first step in the profile.
+std::size_t placeOf(PlanProfile& profile, const Plan& plan) {
+  const std::vector<StepRecord>& steps = plan.steps();
+  std::optional<std::size_t> as_long;
+  for (std::size_t p = 0; p < profile.plan_begins.size(); ++p) {
+    const std::size_t begin = profile.plan_begins[p];
+    const std::size_t end = p + 1 < profile.plan_begins.size() ? profile.plan_begins[p + 1] : profile.steps.size();
+    if (end - begin != steps.size()) continue;
+    const auto from = profile.steps.begin() + static_cast<std::ptrdiff_t>(begin);
+    if (std::equal(steps.begin(), steps.end(), from, isSameStep)) return begin;
+    as_long = begin;
+  }
+  return as_long && profile.plan_begins.size() >= kProfiledPlans ? *as_long : addSteps(profile, plan);
+}
+
 void append(PlanProfile& profile, const Plan& plan, const std::vector<std::int64_t>& begin,
             const std::vector<std::int64_t>& elapsed) {
-  if (profile.steps.size() != plan.steps().size()) {
-    profile.steps = plan.steps();
-    profile.dispatches = plan.dispatches();
-    profile.begin_ns.assign(plan.steps().size(), {});
-    profile.elapsed_ns.assign(plan.steps().size(), {});
-  }
+  const std::size_t first = placeOf(profile, plan);
   for (std::size_t step = 0; step < begin.size(); ++step) {
-    profile.begin_ns[step].push_back(begin[step]);
-    profile.elapsed_ns[step].push_back(elapsed[step]);
+    profile.begin_ns[first + step].push_back(begin[step]);
+    profile.elapsed_ns[first + step].push_back(elapsed[step]);
   }
 }
 

@@ -32,12 +32,14 @@ namespace ipex_studio {
 // The process's kernels: one oneDNN engine for all plans, as oneDNN advises.
 const KernelList& processKernels();
 
-// Samples of plan steps while somebody profiles.
+// Samples of plan steps while somebody profiles. A region that runs in a loop, or on several sizes, has a plan for each:
+// those with other steps stand behind each other.
 struct PlanProfile {
   std::vector<StepRecord> steps;
   std::vector<DispatchRecord> dispatches;
   std::vector<std::vector<std::int64_t>> begin_ns;    // per step, per run; steady clock
   std::vector<std::vector<std::int64_t>> elapsed_ns;  // per step, per run
+  std::vector<std::size_t> plan_begins;               // index of the first step of each plan
 };
 
 // Arenas (arena_pool.h) and prepared operations of all plan caches of the process together. Once they hold more, each

@@ -263,6 +263,27 @@ TEST(PlanCache, SlicesComeFromTheRecord) {
   }
 }
 
+// Steps of several plans are not mistaken for each other, and samples are counted for the plan that ran.
+TEST(PlanCache, ProfilesTellPlansApart) {
+  const Threads one(1);
+  const std::vector<at::Tensor> weights = convolutionWeights();
+  PlanCache plans(planSpecFromText(kConvolutions), weights);
+  const auto profile = std::make_shared<PlanProfile>();
+  plans.setProfile(profile);
+  for (const std::int64_t images : {2, 3, 2, 2}) run(plans, at::randn({images, 8, 12, 12}));
+  ASSERT_EQ(profile->plan_begins.size(), 2u);
+  const std::size_t second = profile->plan_begins[1];
+  ASSERT_EQ(profile->elapsed_ns.size(), profile->steps.size());
+  for (std::size_t step = 0; step < profile->steps.size(); ++step) {
+    EXPECT_EQ(profile->steps[step].index, static_cast<std::int32_t>(step));
+    EXPECT_EQ(profile->elapsed_ns[step].size(), step < second ? 3u : 1u);
+    EXPECT_EQ(profile->steps[step].dst_shape.front(), step < second ? '2' : '3');
+  }
+  for (std::int64_t images = 4; images < 30; ++images) run(plans, at::randn({images, 8, 12, 12}));
+  EXPECT_EQ(profile->plan_begins.size(), 8u);
+  plans.setProfile(nullptr);
+}
+
 // Batches of 1 to 20 share the plans of the buckets, results keep their own sizes, larger batches have their own plans.
 TEST(PlanCache, BatchesRunInBuckets) {
   const Threads one(1);
