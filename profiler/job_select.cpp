@@ -16,6 +16,8 @@ namespace {
 // Versions of the schema from which on plan_step has the column slices, and its later name micro_batches.
 constexpr std::int64_t kSlicesSchemaVersion = 5;
 constexpr std::int64_t kMicroBatchesSchemaVersion = 6;
+// The version from which on it has the column runs.
+constexpr std::int64_t kStepRunsSchemaVersion = 11;
 
 ModelRecord selectModel(Connection& connection, std::int64_t model_id, std::int64_t job_id) {
   ModelRecord model;
@@ -95,12 +97,13 @@ void selectSteps(Connection& connection, std::int64_t run_id, RunRecord& run) {
   const char* const micro_batches = version >= kMicroBatchesSchemaVersion ? "micro_batches"
                                     : version >= kSlicesSchemaVersion     ? "slices"
                                                                           : "1";
+  const char* const runs = version >= kStepRunsSchemaVersion ? "runs" : "1.0";
   Statement row(
       connection,
       fmt::format("SELECT step, region, name, kind, spec, kernel, implementation, src_layout, dst_layout, dst_shape, "
-                  "precision, origins, flops, bytes, arena_begin, arena_size, last_use, {} FROM plan_step "
+                  "precision, origins, flops, bytes, arena_begin, arena_size, last_use, {}, {} FROM plan_step "
                   "WHERE run_id = ?1 ORDER BY position",
-                  micro_batches)
+                  micro_batches, runs)
           .c_str());
   for (row.bind(run_id); row.next();) {
     StepRecord s;
@@ -117,6 +120,7 @@ void selectSteps(Connection& connection, std::int64_t run_id, RunRecord& run) {
     s.arena_size = row.integer(15);
     s.last_use = row.integer32(16);
     s.micro_batches = row.integer32(17);
+    s.runs = row.real(18);
     run.steps.push_back(std::move(s));
   }
   Statement dispatch(

@@ -166,7 +166,7 @@ std::string slowest(const JobRecord& job, std::size_t width, const Pen& pen) {
     const StepSummary& s = digest.steps[i];
     rows.push_back({{printable(s.name)},
                     {ellipsized(printable(s.implementation.empty() ? s.kernel : s.implementation), 24), Ink::kDim},
-                    {ellipsized(printable(shapeText(s.dst_shape, s.micro_batches)), 20), Ink::kDim},
+                    {ellipsized(printable(shapeText(s.dst_shape, s.micro_batches, s.runs)), 20), Ink::kDim},
                     {msText(static_cast<double>(s.p50_ns))},
                     {shareText(s.share)},
                     {s.gflops_per_s > 0 ? fmt::format("{:.0f}", s.gflops_per_s) : "–"}});

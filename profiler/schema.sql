@@ -207,6 +207,7 @@ CREATE TABLE plan_step (
   last_use       INTEGER NOT NULL,          -- step that reads the destination last
   micro_batches  INTEGER NOT NULL DEFAULT 1, -- count of runs in one run of the plan, each on as many samples as
                                             -- dst_shape has; flops and bytes are of all of them
+  runs           REAL    NOT NULL DEFAULT 1, -- count per run of the model: more in loops
   PRIMARY KEY (run_id, step)
 ) STRICT, WITHOUT ROWID;
 

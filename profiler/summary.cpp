@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <unordered_map>
@@ -30,6 +31,7 @@ StepSummary summaryOf(const StepSamples& item, const StepRecord* step) {
     summary.dst_layout = step->dst_layout;
     summary.dst_shape = step->dst_shape;
     summary.micro_batches = step->micro_batches;
+    summary.runs = step->runs;
     summary.precision = step->precision;
     summary.origins = step->origins;
     summary.flops = step->flops;
@@ -43,8 +45,8 @@ StepSummary summaryOf(const StepSamples& item, const StepRecord* step) {
   std::sort(sorted.begin(), sorted.end());
   summary.samples = static_cast<std::int64_t>(sorted.size());
   if (sorted.empty()) return summary;
-  summary.p50_ns = percentile(sorted, 50);
-  summary.p99_ns = percentile(sorted, 99);
+  summary.p50_ns = std::llround(summary.runs * static_cast<double>(percentile(sorted, 50)));
+  summary.p99_ns = std::llround(summary.runs * static_cast<double>(percentile(sorted, 99)));
   return summary;
 }
 
@@ -57,8 +59,9 @@ void scale(double factor, double run_p50_ns, StepSummary* step) {
 
 }  // namespace
 
-std::string shapeText(const std::string& dst_shape, std::int32_t micro_batches) {
-  return micro_batches > 1 ? fmt::format("{} × {}", micro_batches, dst_shape) : dst_shape;
+std::string shapeText(const std::string& dst_shape, std::int32_t micro_batches, double runs) {
+  const std::string once = micro_batches > 1 ? fmt::format("{} × {}", micro_batches, dst_shape) : dst_shape;
+  return runs > 1 ? fmt::format("{:.3g} × {}", runs, once) : once;
 }
 
 double stepScale(double steps_ns, double run_ns) { return run_ns > 0 && steps_ns > run_ns ? run_ns / steps_ns : 1; }

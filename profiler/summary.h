@@ -22,10 +22,11 @@ struct StepSummary {
   std::string dst_layout;
   std::string dst_shape;
   std::int32_t micro_batches = 1;  // StepRecord::micro_batches
+  double runs = 1;                 // StepRecord::runs
   std::string precision;
   std::vector<OriginId> origins;
   std::int64_t samples = 0;
-  std::int64_t p50_ns = 0;
+  std::int64_t p50_ns = 0;  // of all runs in one run of the model
   std::int64_t p99_ns = 0;
   double share = 0;  // of the run's median, 0..1, all shares together at most 1
   std::int64_t flops = 0;
@@ -58,8 +59,8 @@ std::vector<StepSamples> stepSamples(const RunRecord& run);
 
 RunDigest digestOf(const RunRecord& run);
 
-// Returns "1x64x56x56", or "8 × 2x64x56x56" if a batch is computed in eight micro-batches.
-std::string shapeText(const std::string& dst_shape, std::int32_t micro_batches);
+// Returns "1x64x56x56", or "8 × 2x64x56x56" if a batch is computed in eight micro-batches, or a loop has eight rounds.
+std::string shapeText(const std::string& dst_shape, std::int32_t micro_batches, double runs);
 
 // Indices of `steps`, slowest first.
 std::vector<std::size_t> slowestFirst(const std::vector<StepSummary>& steps);

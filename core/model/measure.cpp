@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/base/clock.h"
@@ -79,8 +80,9 @@ void takeOutInside(const StepSpans& spans, StepTime* time) {
   time->whole_ns = std::exchange(time->elapsed_ns, std::move(own));
 }
 
-// Appends the samples of one region to those of earlier ones; returns the total time in plans.
-std::int64_t addRegionSteps(const nlohmann::json& profile, std::int32_t region, std::int64_t start, RunRecord& run) {
+// Appends the samples of one region, of so many runs of the model, to those of earlier ones; returns the total time in plans.
+std::int64_t addRegionSteps(const nlohmann::json& profile, std::int32_t region, std::int64_t start, int iterations,
+                            RunRecord& run) {
   if (!profile.contains("steps")) return 0;
   std::int64_t total = 0;
   const auto offset = static_cast<std::int32_t>(run.steps.size());
@@ -95,6 +97,9 @@ std::int64_t addRegionSteps(const nlohmann::json& profile, std::int32_t region, 
     time.elapsed_ns = profile["elapsed_ns"][s].get<std::vector<std::int64_t>>();
     shift(time.begin_ns, start);
     if (step.kernel != kOriginalCodeKernel) total += sum(time.elapsed_ns);
+    step.runs = static_cast<double>(time.elapsed_ns.size()) / iterations;
+    step.flops = std::llround(step.runs * static_cast<double>(step.flops));
+    step.bytes = std::llround(step.runs * static_cast<double>(step.bytes));
     run.steps.push_back(std::move(step));
     run.step_times.push_back(std::move(time));
   }
@@ -171,7 +176,7 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
   std::int64_t inside = 0;
   for (std::size_t region = 0; region < regions.size(); ++region) {
     const auto profile = nlohmann::json::parse(callRegion(regions[region], "stop_profile").toStringRef());
-    inside += addRegionSteps(profile, static_cast<std::int32_t>(region), start, run);
+    inside += addRegionSteps(profile, static_cast<std::int32_t>(region), start, iterations, run);
   }
   const StepSpans spans(run);
   for (auto& [node, samples] : nodes) {

@@ -103,9 +103,10 @@ struct StepRecord {
   std::string precision = "fp32";
   std::vector<OriginId> origins;
   std::int32_t micro_batches = 1;  // runs of the step per run of the plan, each on as many samples as `dst_shape` has
-  std::int64_t flops = 0;          // of all micro-batches; multiply and add count as two
-  std::int64_t bytes = 0;          // of all micro-batches; least traffic: sources + weights + destinations
-  std::int64_t arena_begin = 0;    // destination's place in the arena; -1: not in the arena
+  double runs = 1;         // of the step per run of the model: more in loops, less where a branch is taken at times
+  std::int64_t flops = 0;  // of all micro-batches and runs; multiply and add count as two
+  std::int64_t bytes = 0;  // of all micro-batches and runs; least traffic: sources + weights + destinations
+  std::int64_t arena_begin = 0;  // destination's place in the arena; -1: not in the arena
   std::int64_t arena_size = 0;
   std::int32_t last_use = 0;  // index of the last step that reads the destination
 };

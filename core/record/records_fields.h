@@ -95,6 +95,7 @@ void describe(V& v, StepRecord& r) {
   v("precision", r.precision);
   v("origins", r.origins, Range::kNonNegative);
   v("micro_batches", r.micro_batches, Range::kNonNegative);
+  v("runs", r.runs, Range::kNonNegative);
   v("flops", r.flops, Range::kNonNegative);
   v("bytes", r.bytes, Range::kNonNegative);
   v("arena_begin", r.arena_begin, Range::kAtLeastMinusOne);

@@ -301,7 +301,7 @@ std::string allSteps(const Report& r) {
                    "class=\"mono\">{}</td><td>{}</td>{}{}{}{}<td class=\"n {}\">{}</td></tr>\n",
                    kindSwatch(s.kind), htmlText(s.name), htmlText(s.kind),
                    htmlText(s.implementation.empty() ? s.kernel : s.implementation), htmlText(layout),
-                   htmlText(shapeText(s.dst_shape, s.micro_batches)), htmlText(s.precision),
+                   htmlText(shapeText(s.dst_shape, s.micro_batches, s.runs)), htmlText(s.precision),
                    number(msText(static_cast<double>(s.p50_ns))), number(msText(static_cast<double>(s.p99_ns))),
                    number(shareText(s.share)), number(s.gflops_per_s > 0 ? fmt::format("{:.0f}", s.gflops_per_s) : "–"),
                    !known                 ? "dim"

@@ -107,7 +107,7 @@ std::vector<double> timesOf(const std::vector<PrecisionChoice>& choices, const R
     }
     const auto time = medians.find(step.index);
     if (time == medians.end()) continue;
-    for (const std::size_t c : owners) times[c] += time->second / static_cast<double>(owners.size());
+    for (const std::size_t c : owners) times[c] += step.runs * time->second / static_cast<double>(owners.size());
   }
   return times;
 }

@@ -73,7 +73,7 @@ OperationRow rowOfStep(const StepRecord& step, std::int32_t position) {
   row.group = kindGroup(step.kind);
   row.kernel = displayText(step.implementation.empty() ? step.kernel : step.implementation, 64);
   row.layout = layoutText(step);
-  row.output = shapeText(formatShape(step.dst_shape), step.micro_batches);
+  row.output = shapeText(formatShape(step.dst_shape), step.micro_batches, step.runs);
   row.precision = displayText(step.precision, 16);
   row.origins = step.origins;
   return row;
@@ -122,7 +122,12 @@ RunIndex indexRun(const RunRecord& run) {
       samples.insert(samples.end(), time.elapsed_ns.begin(), time.elapsed_ns.end());
     }
   }
-  for (auto& [row, samples] : samples_of_row) index.rows[row].time = timeStatistics(std::move(samples));
+  for (auto& [row, samples] : samples_of_row) {
+    TimeStatistics& time = index.rows[row].time;
+    time = timeStatistics(std::move(samples));
+    time.p50_ns *= run.steps[index.rows[row].step].runs;
+    time.half_width_ns *= run.steps[index.rows[row].step].runs;
+  }
   double profiled_ns = 0;
   for (const OperationRow& row : index.rows) profiled_ns += row.time.p50_ns;
   index.step_scale = stepScale(profiled_ns, index.latency.p50_ns);

@@ -131,5 +131,28 @@ def forward(self, x, deep: bool):
   for (std::size_t i = 0; i < 5; ++i) EXPECT_LT(2 * branch->elapsed_ns[i], branch->whole_ns[i]);
 }
 
+// A step in a loop counts for all rounds of it: its time, its work, and what is shown.
+TEST(Recording, StepsInLoopsCountForEveryRound) {
+  const Inputs inputs{at::randn({8, 64}), std::int64_t{7}};
+  auto result = optimized(scriptModule(R"(
+def forward(self, x, rounds: int):
+    for i in range(rounds):
+        x = torch.tanh(torch.linear(x, self.a))
+    return x
+)",
+                                       {{"a", weight({64, 64})}}),
+                          inputs);
+  RunRecord run;
+  profileSteps(result.module, inputs, 3, result.origins, run);
+  bool seen = false;
+  for (const StepRecord& step : run.steps) {
+    if (step.kind != "linear") continue;
+    seen = true;
+    EXPECT_EQ(step.runs, 7);
+    EXPECT_GE(step.flops, 7 * 2 * 8 * 64 * 64);
+  }
+  EXPECT_TRUE(seen);
+}
+
 }  // namespace
 }  // namespace ipex_studio
