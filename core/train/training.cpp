@@ -101,6 +101,7 @@ Training::Training(torch::jit::Module module, DataSet& data, const DataSet* vali
       options_(options),
       loss_(options.loss),
       parameters_(trained(module_, &names_)),
+      forward_(module_, options.by_kernels && !options.bf16),
       optimizer_(options.optimizer, parameters_),
       per_epoch_(stepsPerEpoch(data)),
       schedule_(options.schedule, per_epoch_, options.epochs),
@@ -122,7 +123,7 @@ void Training::check() {
   const DataBatch batch = data_.batch(0);
   module_.eval();
   try {
-    const at::Tensor output = firstTensor(module_.forward(options_.arguments(batch.inputs)));
+    const at::Tensor output = firstTensor(forward_(options_.arguments(batch.inputs)));
     loss_.check(output, batch.targets);
     loss_.checkLabels(output, data_.labels());
     if (validation_ == nullptr) return;
@@ -172,13 +173,18 @@ TrainingRecord Training::record() const {
   return record;
 }
 
-at::Tensor Training::lossOf(const Inputs& arguments, const at::Tensor& targets, at::Tensor* output) {
+at::Tensor Training::lossOf(const Inputs& arguments, const at::Tensor& targets, LayerTimer* timer, at::Tensor* output) {
   {
     const Autocast autocast(options_.bf16);
-    *output = firstTensor(module_.forward(arguments));
+    *output = firstTensor(timer ? forward_.timed(arguments, timer) : forward_(arguments));
   }
   loss_.check(*output, targets);
   return loss_(*output, targets);
+}
+
+std::unique_ptr<LayerTimer> Training::timerOfStep() const {
+  constexpr std::int64_t kTimed = 2;  // the steps before it make what all others use
+  return done_ - resumed_at_ == kTimed ? std::make_unique<LayerTimer>() : nullptr;
 }
 
 void Training::requireFiniteGradients(double norm) const {
@@ -200,6 +206,7 @@ void Training::refuseLoss(double loss, const Inputs& arguments) {
       where = fmt::format("because the parameter {} is not finite", names_[i]);
   }
   if (where.empty()) {
+    const TrainingForward::PlainOrder plain(forward_);
     SeededGenerator generator;
     generator.seed(randomSeed(done_));
     const std::string place = firstFault(module_, arguments, std::isnan(loss));
@@ -234,7 +241,8 @@ TrainingStep Training::step() {
   SeededGenerator generator;
   generator.seed(randomSeed(done_));
   at::Tensor output;
-  const at::Tensor loss = lossOf(arguments, batch.targets, &output);
+  const std::unique_ptr<LayerTimer> timer = timerOfStep();
+  const at::Tensor loss = lossOf(arguments, batch.targets, timer.get(), &output);
   step.loss = loss.item<double>();
   const std::int64_t forward = nowNs();
   try {
@@ -246,8 +254,9 @@ TrainingStep Training::step() {
           "be trained.");
     }
     for (const at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
-    loss.backward();
+    timer ? timer->backward([&loss] { loss.backward(); }) : loss.backward();
     const std::int64_t backward = nowNs();
+    if (timer) layer_times_ = timer->times();
     step.learning_rate = optimizer_.learningRate() * schedule_.factor(done_);
     step.gradient_norm = optimizer_.step(step.learning_rate, options_.clip_norm);
     requireFiniteGradients(step.gradient_norm);
@@ -310,7 +319,7 @@ bool Training::endEpoch(TrainingWatch& watch) {
 }
 
 void Training::judge(const DataBatch& batch, Judgement* judgement) {
-  const torch::jit::IValue result = module_.forward(options_.arguments(batch.inputs));
+  const torch::jit::IValue result = forward_(options_.arguments(batch.inputs));
   if (metric_) {
     metric_->add(result, batch.targets, batch.samples);
     return;
@@ -348,6 +357,7 @@ void Training::saveCheckpoint(std::ostream& stream) {
   state.optimizer = optimizer_.name();
   state.states = optimizer_.states();
   state.updates = optimizer_.updates();
+  const TrainingForward::PlainOrder plain(forward_);
   module_.eval();
   writeCheckpoint(module_, state, stream);
   module_.train();
@@ -371,6 +381,7 @@ void Training::resume(const TrainingState& state) {
 void Training::saveModel(std::ostream& stream, const std::string& preprocess) {
   torch::jit::ExtraFilesMap extra;
   if (!preprocess.empty()) extra["preprocess.toml"] = preprocess;
+  const TrainingForward::PlainOrder plain(forward_);
   module_.eval();
   module_.save(stream, extra);
   module_.train();

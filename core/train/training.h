@@ -1,4 +1,4 @@
-// Training: makes the loss of a scripted module small, step by step, through libtorch's autograd.
+// Training: makes the loss of a scripted module small, step by step, through libtorch's autograd and layers of ours.
 //
 // Everything that a step draws at random – the order of samples, their variation, dropout – depends on the seed and the
 // step's number alone. A checkpoint therefore holds no state of a generator, and a training that goes on from one has
@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -19,6 +20,7 @@
 #include "core/train/checkpoint.h"
 #include "core/train/loss.h"
 #include "core/train/schedule.h"
+#include "core/train/training_forward.h"
 #include "core/train/training_optimizer.h"
 
 namespace ipex_studio {
@@ -29,9 +31,10 @@ struct TrainingOptions {
   std::string schedule = "constant";                   // core/train/schedule.h
   std::int64_t epochs = 1;
   std::uint64_t seed = 0;
-  double clip_norm = 0;  // largest norm of all gradients together; 0: any
-  bool bf16 = false;     // libtorch's autocast: convolutions and matrix products in BF16
-  std::string metric;    // as Metric::fromName() takes it; empty: top-1 where there are labels, else the loss
+  double clip_norm = 0;    // largest norm of all gradients together; 0: any
+  bool bf16 = false;       // libtorch's autocast: convolutions and matrix products in BF16
+  bool by_kernels = true;  // layers in FP32 by operators of ours (training_layers.h); false: libtorch's
+  std::string metric;      // as Metric::fromName() takes it; empty: top-1 where there are labels, else the loss
   // Arguments of forward for a batch's values; empty: the values themselves.
   std::function<Inputs(const Inputs&)> arguments;
 };
@@ -66,6 +69,9 @@ class Training {
   // Seed of the random numbers that forward draws in step `index` from 0 on.
   std::uint64_t randomSeed(std::int64_t index) const;
 
+  // The layers of the third step that was done here; empty before it.
+  const std::vector<LayerTime>& layerTimes() const { return layer_times_; }
+
   // Trains until all epochs are over, `watch` stops it, or `steps` more are done. Returns true if all epochs are over.
   // Throws Error(kAccuracy) before the update of a step whose loss or gradients are not finite, with the parameter or
   // the operation where that begins; the module is then as before the step.
@@ -82,7 +88,9 @@ class Training {
  private:
   void check();
   TrainingStep step();
-  at::Tensor lossOf(const Inputs& arguments, const at::Tensor& targets, at::Tensor* output);
+  // `timer`: null if nobody asks for times.
+  at::Tensor lossOf(const Inputs& arguments, const at::Tensor& targets, LayerTimer* timer, at::Tensor* output);
+  std::unique_ptr<LayerTimer> timerOfStep() const;
   void requireFiniteGradients(double norm) const;
   [[noreturn]] void refuseLoss(double loss, const Inputs& arguments);
   void keepBuffers();
@@ -105,6 +113,7 @@ class Training {
   Loss loss_;
   std::vector<std::string> names_;
   std::vector<at::Tensor> parameters_;
+  TrainingForward forward_;  // before the optimizer: states lie as their parameters do
   TrainingOptimizer optimizer_;
   std::int64_t per_epoch_;
   Schedule schedule_;
@@ -113,6 +122,7 @@ class Training {
   std::vector<std::pair<std::string, at::Tensor>> buffers_;  // before the step
   std::int64_t done_ = 0;
   std::int64_t resumed_at_ = 0;
+  std::vector<LayerTime> layer_times_;
   std::int64_t judged_ = 0;       // epochs whose end was seen
   double epoch_loss_ = 0;         // sum over steps of this epoch
   std::int64_t epoch_steps_ = 0;  // steps in it

@@ -18,6 +18,10 @@ using Pass = ConvolutionPrimitives::Pass;
 // image have.
 constexpr std::int64_t kFewPixels = 4, kSomePixels = 64;
 
+// Where a window of one place has strides, oneDNN 2.6 gathers pixels first. For 2 and 4 channels it then writes beyond
+// its memory, and gradients of weights are wrong; no number of channels that does not fill vectors is trusted.
+constexpr std::int64_t kWidestVector = 16;
+
 class PreparedConvolution final : public ConvolutionTraining {
  public:
   explicit PreparedConvolution(const ConvolutionProblem& problem) : problem_(problem), primitives_(problem) {
@@ -63,7 +67,8 @@ class PreparedConvolution final : public ConvolutionTraining {
     if (primitives_.implementation(pass)[0] == '\0') return true;
     const std::int64_t pixels = problem_.out(0) * problem_.out(1);
     const bool strided = problem_.taps() == 1 && problem_.stride != ConvolutionProblem::Pair{1, 1};
-    return pixels <= kFewPixels || (says(pass, "gemm") && pixels <= kSomePixels) || (strided && !says(pass, "1x1"));
+    const bool dense = says(pass, "1x1") && problem_.channels % kWidestVector == 0;
+    return pixels <= kFewPixels || (says(pass, "gemm") && pixels <= kSomePixels) || (strided && !dense);
   }
 
   const ConvolutionProblem problem_;

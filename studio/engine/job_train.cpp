@@ -208,6 +208,10 @@ void runTrainJob(const EngineJob& job, Channel& channel) {
     if (training.done() > 0) report.checkpoint(/*last=*/false);  // of the state before the step that failed
     throw;
   }
+  if (!training.layerTimes().empty()) {
+    channel.log(
+        fmt::format("Where a step spends most, forward + backward: {}.", layerTimesText(training.layerTimes())));
+  }
   report.checkpoint(/*last=*/true);
   const std::int64_t bytes =
       writeToStudio([&](std::ostream& stream) { training.saveModel(stream, jobPreprocess(job)); });

@@ -1,11 +1,12 @@
 // ipex_studio::batch_norm2d: aten::batch_norm of images in training with its gradients, by kernels/training.
 //
 //   batch_norm2d(Tensor x, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var,
-//                float momentum, float eps) -> Tensor
+//                bool training, float momentum, float eps) -> Tensor
 //
-// FP32 on the CPU with channels last is computed by kernels, and its result has channels last; all else goes to
-// aten::batch_norm. Running statistics move by `momentum` towards those of the batch, the variance with Bessel's
-// correction. Results of kernels have the same bits for any number of threads. Second derivatives are those of PyTorch.
+// In training FP32 on the CPU with channels last is computed by kernels, and its result has channels last; all else
+// goes to aten::batch_norm. Running statistics move by `momentum` towards those of the batch, the variance with
+// Bessel's correction. Results of kernels have the same bits for any number of threads. Second derivatives are those of
+// PyTorch.
 #include <ATen/Parallel.h>
 #include <torch/library.h>
 #include <torch/script.h>
@@ -109,28 +110,29 @@ class BatchNorm2d : public torch::autograd::Function<BatchNorm2d> {
 };
 
 at::Tensor stockNorm(const at::Tensor& x, const Optional& weight, const Optional& bias, const Optional& running_mean,
-                     const Optional& running_var, double momentum, double eps) {
-  return at::batch_norm(x, weight, bias, running_mean, running_var, true, momentum, eps, true);
+                     const Optional& running_var, bool training, double momentum, double eps) {
+  return at::batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps, true);
 }
 
 at::Tensor batchNorm2d(const at::Tensor& x, const Optional& weight, const Optional& bias, const Optional& running_mean,
-                       const Optional& running_var, double momentum, double eps) {
-  if (!isForKernels(x, {weight, bias, running_mean, running_var})) {
-    return stockNorm(x, weight, bias, running_mean, running_var, momentum, eps);
+                       const Optional& running_var, bool training, double momentum, double eps) {
+  if (!training || !isForKernels(x, {weight, bias, running_mean, running_var})) {
+    return stockNorm(x, weight, bias, running_mean, running_var, training, momentum, eps);
   }
   return normalize(x, weight, bias, running_mean, running_var, momentum, eps).y;
 }
 
 at::Tensor batchNorm2dAutograd(const at::Tensor& x, const Optional& weight, const Optional& bias,
-                               const Optional& running_mean, const Optional& running_var, double momentum, double eps) {
-  if (!isForKernels(x, {weight, bias, running_mean, running_var})) {
-    return stockNorm(x, weight, bias, running_mean, running_var, momentum, eps);
+                               const Optional& running_mean, const Optional& running_var, bool training,
+                               double momentum, double eps) {
+  if (!training || !isForKernels(x, {weight, bias, running_mean, running_var})) {
+    return stockNorm(x, weight, bias, running_mean, running_var, training, momentum, eps);
   }
   return BatchNorm2d::apply(x, weight, bias, running_mean, running_var, momentum, eps);
 }
 
 at::Tensor batchNorm2dMeta(const at::Tensor& x, const Optional&, const Optional&, const Optional&, const Optional&,
-                           double, double) {
+                           bool, double, double) {
   return at::empty_like(x);
 }
 
@@ -138,8 +140,8 @@ at::Tensor batchNorm2dMeta(const at::Tensor& x, const Optional&, const Optional&
 
 TORCH_LIBRARY_FRAGMENT(ipex_studio, m) {
   m.def(
-      "batch_norm2d(Tensor x, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var, float "
-      "momentum, float eps) -> Tensor");
+      "batch_norm2d(Tensor x, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var, bool "
+      "training, float momentum, float eps) -> Tensor");
 }
 TORCH_LIBRARY_IMPL(ipex_studio, CPU, m) { m.impl("batch_norm2d", batchNorm2d); }
 TORCH_LIBRARY_IMPL(ipex_studio, Meta, m) { m.impl("batch_norm2d", batchNorm2dMeta); }

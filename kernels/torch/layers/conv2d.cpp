@@ -9,11 +9,7 @@
 #include <torch/library.h>
 #include <torch/script.h>
 
-#include <map>
-#include <mutex>
-
-#include "kernels/torch/layers/plain_floats.h"
-#include "kernels/training/convolution_training.h"
+#include "kernels/torch/layers/image_convolution.h"
 
 namespace ipex_studio {
 namespace {
@@ -21,39 +17,16 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
-
 struct ConvolutionNumbers {
   std::vector<std::int64_t> stride, padding, dilation;
   std::int64_t groups;
 };
 
-using Prepared = std::shared_ptr<const ConvolutionTraining>;
-
-// The operation prepared for a problem, null if none can be. Operations are kept for as many sizes as networks have at
-// once.
-Prepared convolutionFor(const ConvolutionProblem& problem) {
-  constexpr std::size_t kKept = 1024;
-  static std::mutex mutex;
-  static std::map<ConvolutionProblem, Prepared>& kept = *new std::map<ConvolutionProblem, Prepared>;
-  const std::lock_guard<std::mutex> lock(mutex);
-  const auto found = kept.find(problem);
-  if (found != kept.end()) return found->second;
-  if (kept.size() >= kKept) kept.clear();
-  return kept[problem] = prepareConvolution(problem);
-}
-
-bool isPlain(const at::Tensor& tensor, std::int64_t rank) {
-  return tensor.dim() == rank && isPlainFloats(tensor) && tensor.numel() > 0;
-}
-
-ConvolutionProblem::Pair pairOf(const std::vector<std::int64_t>& numbers) { return {numbers.front(), numbers.back()}; }
-
 // The convolution of these operands if it is one that we compute.
-Prepared prepared(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b,
-                  const ConvolutionNumbers& numbers) {
-  if (!isPlain(x, 4) || !isPlain(w, 4) || numbers.groups < 1) return nullptr;
-  if (b && b->defined() && (!isPlain(*b, 1) || b->size(0) != w.size(0))) return nullptr;
+KeptConvolution prepared(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b,
+                         const ConvolutionNumbers& numbers) {
+  if (!isPlainOfRank(x, 4) || !isPlainOfRank(w, 4) || numbers.groups < 1) return nullptr;
+  if (!isPlainBias(b, w.size(0))) return nullptr;
   if (x.size(1) != w.size(1) * numbers.groups || w.size(0) % numbers.groups != 0) return nullptr;
   ConvolutionProblem problem;
   problem.images = x.size(0);
@@ -73,51 +46,36 @@ Prepared prepared(const at::Tensor& x, const at::Tensor& w, const c10::optional<
   return convolutionFor(problem);
 }
 
-const float* floatsOf(const at::Tensor& tensor) { return tensor.defined() ? tensor.data_ptr<float>() : nullptr; }
-
 at::Tensor computeForward(const ConvolutionTraining& convolution, const at::Tensor& x, const at::Tensor& w,
                           const c10::optional<at::Tensor>& b, const ConvolutionNumbers& numbers) {
-  const at::Tensor image = x.contiguous(kChannelsLast), weights = w.contiguous(kChannelsLast);
+  const at::Tensor image = x.contiguous(kPixelOrder), weights = w.contiguous(kPixelOrder);
   const at::Tensor bias = b && b->defined() ? b->contiguous() : at::Tensor();
   std::vector<std::int64_t> sizes{x.size(0), w.size(0)};
   for (const std::size_t axis : {0, 1}) {
     const std::int64_t window = pairOf(numbers.dilation)[axis] * (w.size(axis + 2) - 1) + 1;
     sizes.push_back((x.size(axis + 2) + 2 * pairOf(numbers.padding)[axis] - window) / pairOf(numbers.stride)[axis] + 1);
   }
-  const at::Tensor y = at::empty(sizes, x.options().memory_format(kChannelsLast));
+  const at::Tensor y = at::empty(sizes, x.options().memory_format(kPixelOrder));
   convolution.forward(floatsOf(image), floatsOf(weights), floatsOf(bias), y.data_ptr<float>());
   return y;
-}
-
-// Memory with channels last, with the strides of the tensor if that has them: a parameter takes a gradient as it is if
-// their strides are equal, which those along axes of one place need not be.
-at::Tensor emptyLike(const at::Tensor& tensor) {
-  if (tensor.is_contiguous(kChannelsLast)) {
-    return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
-  }
-  return at::empty(tensor.sizes(), tensor.options().memory_format(kChannelsLast));
 }
 
 using Gradients = std::array<at::Tensor, 3>;  // of x, w and b; undefined if not asked for
 
 Gradients computeGradients(const ConvolutionTraining& convolution, const at::Tensor& x, const at::Tensor& w,
                            const at::Tensor& dy, std::array<bool, 3> wanted) {
-  const at::Tensor image = x.contiguous(kChannelsLast), weights = w.contiguous(kChannelsLast);
-  const at::Tensor gradient = dy.contiguous(kChannelsLast);
+  const at::Tensor image = x.contiguous(kPixelOrder), weights = w.contiguous(kPixelOrder);
+  const at::Tensor gradient = dy.contiguous(kPixelOrder);
   Gradients result;
   if (wanted[0]) {
-    result[0] = emptyLike(x);
+    result[0] = emptyInPixelOrder(x);
     convolution.sourceGradient(floatsOf(weights), floatsOf(gradient), result[0].data_ptr<float>());
   }
   if (wanted[1]) {
-    result[1] = emptyLike(w);
+    result[1] = emptyInPixelOrder(w);
     convolution.weightGradient(floatsOf(image), floatsOf(gradient), result[1].data_ptr<float>());
   }
-  if (wanted[2]) {
-    result[2] = at::empty({w.size(0)}, w.options());
-    sumRows(floatsOf(gradient), gradient.numel() / w.size(0), w.size(0), at::get_num_threads(),
-            result[2].data_ptr<float>());
-  }
+  if (wanted[2]) result[2] = biasGradient(gradient);
   return result;
 }
 
@@ -144,8 +102,8 @@ class Convolution2d : public torch::autograd::Function<Convolution2d> {
                                      data["dilation"].toIntVector(), data["groups"].toInt()};
     const c10::List<bool> asked = data["wanted"].toBoolList();
     const std::array<bool, 3> wanted{asked[0], asked[1], asked[2]};
-    const Prepared convolution = at::GradMode::is_enabled() ? nullptr : prepared(x, w, {}, numbers);
-    if (convolution && isPlain(gradients[0], 4)) {
+    const KeptConvolution convolution = at::GradMode::is_enabled() ? nullptr : prepared(x, w, {}, numbers);
+    if (convolution && isPlainOfRank(gradients[0], 4)) {
       const Gradients result = computeGradients(*convolution, x, w, gradients[0], wanted);
       return {result[0], result[1], result[2], at::Tensor()};
     }
@@ -166,7 +124,7 @@ at::Tensor stock(const at::Tensor& x, const at::Tensor& w, const c10::optional<a
 at::Tensor conv2d(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b, at::IntArrayRef stride,
                   at::IntArrayRef padding, at::IntArrayRef dilation, std::int64_t groups) {
   const ConvolutionNumbers numbers{stride.vec(), padding.vec(), dilation.vec(), groups};
-  const Prepared convolution = prepared(x, w, b, numbers);
+  const KeptConvolution convolution = prepared(x, w, b, numbers);
   return convolution ? computeForward(*convolution, x, w, b, numbers) : stock(x, w, b, numbers);
 }
 

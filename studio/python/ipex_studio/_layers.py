@@ -30,6 +30,16 @@ def _convolution(base: type) -> Callable:
     return forward
 
 
+def _transposed(base: type) -> Callable:
+    def forward(self, input, output_size=None):
+        if output_size is not None or self.padding_mode != "zeros" or not _may_compute(input, self.weight):
+            return base.forward(self, input, output_size)
+        return torch.ops.ipex_studio.conv_transpose2d(input, self.weight, self.bias, self.stride, self.padding,
+                                                      self.output_padding, self.groups, self.dilation)
+
+    return forward
+
+
 def _is_for_norm(layer: nn.BatchNorm2d, input: torch.Tensor) -> bool:
     """True if the image has channels last, and more than one value in each."""
     fits = input.numel() > input.shape[1] == layer.num_features
@@ -47,12 +57,13 @@ def _batch_norm(base: type) -> Callable:
             if self.num_batches_tracked is not None:
                 self.num_batches_tracked.add_(1)
                 factor = 1.0 / float(self.num_batches_tracked) if self.momentum is None else factor
-        return torch.ops.ipex_studio.batch_norm2d(input, self.weight, self.bias, *running, factor, self.eps)
+        return torch.ops.ipex_studio.batch_norm2d(input, self.weight, self.bias, *running, True, factor, self.eps)
 
     return forward
 
 
-_FORWARDS: Dict[type, Callable] = {nn.Conv2d: _convolution, nn.BatchNorm2d: _batch_norm}
+_FORWARDS: Dict[type, Callable] = {nn.Conv2d: _convolution, nn.ConvTranspose2d: _transposed,
+                                   nn.BatchNorm2d: _batch_norm}
 
 
 @role(_ROLE)

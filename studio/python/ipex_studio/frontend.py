@@ -77,8 +77,8 @@ def optimize(model: Union[nn.Module, Optimizer], dtype: Optional[torch.dtype] = 
                     torch.cpu.amp.autocast(); plans of TorchScript compute in BF16 where the CPU has it
     optimizer       of a model in training mode; returns (model, optimizer), or give an optimizer alone as `model`.
                     It gets fused steps (ipex_studio.optim), and is a copy if the model is one. The model's layers
-                    Conv2d and BatchNorm2d compute in FP32 by kernels of ours, with their gradients and in
-                    channels-last order
+                    Conv2d, ConvTranspose2d and BatchNorm2d compute in FP32 by kernels of ours, with their gradients
+                    and in channels-last order
     level           "O1", or "O0": all switches below are off that are not given
     inplace         change the model instead of a copy
     conv_bn_folding, linear_bn_folding

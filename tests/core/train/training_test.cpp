@@ -113,7 +113,9 @@ void expectTorch(const std::string& text, const Options& torch_options) {
   const Files files;
   torch::jit::Module ours = network(), theirs = copyModule(ours);
   DataSet data = files.data(), same = files.data();
-  Training training(ours, data, nullptr, optionsOf(text));
+  TrainingOptions options = optionsOf(text);
+  options.by_kernels = false;  // for dropout by libtorch's random numbers
+  Training training(ours, data, nullptr, options);
   Noted noted;
   EXPECT_TRUE(training.run(noted));
   ASSERT_EQ(noted.steps.size(), 12u);  // 3 of 16 samples in each of 4 epochs
@@ -353,7 +355,7 @@ TEST(Trainings, Bf16KeepsParametersInFp32) {
   for (const at::Tensor& parameter : module.parameters()) EXPECT_EQ(parameter.scalar_type(), at::kFloat);
   EXPECT_EQ(training.record().precision, "bf16");
   DataSet same = files.data();
-  options.bf16 = false;
+  options.bf16 = options.by_kernels = false;
   Training wide(network(), same, nullptr, options);
   Noted in_fp32;
   wide.run(in_fp32);

@@ -69,11 +69,14 @@ TEST(Operators, SchemasStay) {
           "Tensor)",
           "ipex_studio::attention(Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor",
           "ipex_studio::batch_norm2d(Tensor x, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? "
-          "running_var, float momentum, float eps) -> Tensor",
+          "running_var, bool training, float momentum, float eps) -> Tensor",
           "ipex_studio::conv2d(Tensor x, Tensor w, Tensor? b, int[2] stride, int[2] padding, int[2] dilation, int "
           "groups) -> Tensor",
+          "ipex_studio::conv_transpose2d(Tensor x, Tensor w, Tensor? b, int[2] stride, int[2] padding, int[2] "
+          "output_padding, int groups, int[2] dilation) -> Tensor",
           "ipex_studio::convolution(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor",
           "ipex_studio::deconvolution(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor",
+          "ipex_studio::dropout(Tensor x, float p, bool training) -> Tensor",
           "ipex_studio::embedding(Tensor ids, Tensor table, str spec) -> Tensor",
           "ipex_studio::embedding_bag(Tensor ids, Tensor offsets, Tensor table, str spec) -> Tensor",
           "ipex_studio::fourier(Tensor x, Tensor? window, str spec) -> Tensor",

@@ -25,7 +25,8 @@ def trained(layer: nn.Module) -> nn.Module:
 
 
 def is_ours(module: nn.Module) -> bool:
-    return type(module) not in (nn.Conv2d, nn.BatchNorm2d) and isinstance(module, (nn.Conv2d, nn.BatchNorm2d))
+    classes = (nn.Conv2d, nn.ConvTranspose2d, nn.BatchNorm2d)
+    return type(module) not in classes and isinstance(module, classes)
 
 
 def distance(a: torch.Tensor, b: torch.Tensor) -> float:
@@ -34,7 +35,7 @@ def distance(a: torch.Tensor, b: torch.Tensor) -> float:
 
 
 class Convolution(unittest.TestCase):
-    def check(self, layer: nn.Conv2d, x: torch.Tensor):
+    def check(self, layer: nn.Module, x: torch.Tensor):
         """Values and gradients against the layer of torch in double precision."""
         exact = copy.deepcopy(layer).double()
         layer = trained(layer)
@@ -67,6 +68,32 @@ class Convolution(unittest.TestCase):
                 self.check(nn.Conv2d(channels, channels, groups=channels, **kind), torch.randn(2, channels, 8, 9))
         self.check(nn.Conv2d(32, 64, 3, padding=1, groups=4), torch.randn(2, 32, 6, 5))
         self.check(nn.Conv2d(6, 12, 3, groups=6), torch.randn(2, 6, 6, 5))
+
+    def test_gradients_of_transposed(self):
+        torch.manual_seed(6)
+        kinds = (dict(kernel_size=1), dict(kernel_size=2, stride=2), dict(kernel_size=3, padding=1, bias=False),
+                 dict(kernel_size=4, stride=2, padding=1), dict(kernel_size=3, stride=2, padding=1, output_padding=1),
+                 dict(kernel_size=(3, 2), stride=(1, 3), dilation=(2, 1), output_padding=(0, 2)))
+        for channels, outputs, kind in itertools.product(WIDTHS, WIDTHS, kinds):
+            for batch, size in ((1, (5, 4)), (3, (1, 2))):
+                with self.subTest(channels=channels, outputs=outputs, size=size, **kind):
+                    self.check(nn.ConvTranspose2d(channels, outputs, **kind), torch.randn(batch, channels, *size) + 0.5)
+        self.check(nn.ConvTranspose2d(33, 33, 3, stride=2, groups=33), torch.randn(2, 33, 5, 4))
+
+    def test_transposed_by_torch(self):
+        layer, x = trained(nn.ConvTranspose2d(3, 4, 3, stride=2)), torch.randn(2, 3, 5, 5)
+        self.assertEqual(layer(x, output_size=(12, 12)).shape, (2, 4, 12, 12))
+        for other in (nn.ConvTranspose2d(3, 4, 3, dilation=3, stride=2, output_padding=2),
+                      nn.ConvTranspose2d(3, 6, 3, stride=2, groups=3)):
+            torch.testing.assert_close(trained(other)(x), other(x))
+        double = copy.deepcopy(layer).double()
+        x = torch.randn(1, 3, 3, 3, dtype=torch.double, requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(double, x))
+        self.assertTrue(torch.autograd.gradgradcheck(double, x))
+        x = torch.randn(2, 3, 4, 4, requires_grad=True)
+        gradient, = torch.autograd.grad(layer(x).sin().sum(), x, create_graph=True)
+        gradient.square().sum().backward()
+        self.assertTrue(layer.weight.grad.isfinite().all())
 
     def test_any_order_of_memory(self):
         torch.manual_seed(3)
@@ -140,6 +167,41 @@ class Convolution(unittest.TestCase):
         traced = torch.jit.trace(trained(nn.Sequential(nn.Conv2d(3, 4, 3))), torch.randn(1, 3, 5, 5))
         self.assertNotIn("ipex_studio", str(traced.inlined_graph))
         self.assertNotIn("ipex_studio", str(torch.jit.script(trained(nn.Conv2d(3, 4, 3))).inlined_graph))
+
+
+class Dropout(unittest.TestCase):
+    def test_gradient_has_the_mask_of_the_result(self):
+        for x in (torch.randn(33, 7), torch.randn(2, 3, 5, 4).to(memory_format=torch.channels_last),
+                  torch.randn(6, 5).t(), torch.randn(1, 4).expand(3, 4), torch.randn(8, 6)[:, ::2]):
+            x = x.detach().requires_grad_()
+            torch.manual_seed(5)
+            y = torch.ops.ipex_studio.dropout(x, 0.25, True)
+            factor = (y / x).detach()
+            self.assertLess((factor * (factor - 1 / 0.75)).abs().max(), 1e-5)
+            for cotangent in (torch.randn(y.shape), torch.randn(1).expand(y.shape)):
+                gradient, = torch.autograd.grad(y, x, cotangent, retain_graph=True)
+                torch.testing.assert_close(gradient, cotangent * factor)
+            torch.manual_seed(5)
+            self.assertTrue(torch.equal(torch.ops.ipex_studio.dropout(x.detach(), 0.25, True), y))
+            self.assertFalse(torch.equal(torch.ops.ipex_studio.dropout(x.detach(), 0.25, True), y))
+
+    def test_second_derivatives(self):
+        x = torch.randn(40, requires_grad=True)
+        y = torch.ops.ipex_studio.dropout(x, 0.5, True)
+        factor = (y / x).detach()
+        gradient, = torch.autograd.grad((y ** 3).sum(), x, create_graph=True)
+        second, = torch.autograd.grad(gradient.sum(), x)
+        torch.testing.assert_close(second, 6 * x.detach() * factor ** 3)
+
+    def test_what_torch_computes(self):
+        x = torch.randn(5, 3)
+        self.assertTrue(torch.equal(torch.ops.ipex_studio.dropout(x, 0.5, False), x))
+        self.assertTrue(torch.equal(torch.ops.ipex_studio.dropout(x, 0.0, True), x))
+        self.assertEqual(torch.ops.ipex_studio.dropout(x, 1.0, True).abs().sum(), 0)
+        self.assertEqual(torch.ops.ipex_studio.dropout(x.double(), 0.5, True).dtype, torch.double)
+        self.assertEqual(torch.ops.ipex_studio.dropout(torch.ones(0, 3), 0.5, True).shape, (0, 3))
+        with self.assertRaisesRegex(RuntimeError, "between 0 and 1"):
+            torch.ops.ipex_studio.dropout(x, 1.5, True)
 
 
 class BatchNorm(unittest.TestCase):

@@ -1,0 +1,44 @@
+// What the convolutions of training share: operations that are kept for their sizes, and tensors with channels last.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+#include "kernels/torch/layers/plain_floats.h"
+#include "kernels/training/convolution_training.h"
+
+namespace ipex_studio {
+
+constexpr auto kPixelOrder = at::MemoryFormat::ChannelsLast;
+
+using KeptConvolution = std::shared_ptr<const ConvolutionTraining>;
+
+// The operation prepared for a problem, null if none can be. Thread-safe.
+KeptConvolution convolutionFor(const ConvolutionProblem& problem);
+
+inline bool isPlainOfRank(const at::Tensor& tensor, std::int64_t rank) {
+  return tensor.dim() == rank && isPlainFloats(tensor) && tensor.numel() > 0;
+}
+
+// True for no bias, or one that kernels read.
+inline bool isPlainBias(const c10::optional<at::Tensor>& bias, std::int64_t outputs) {
+  return !bias || !bias->defined() || (isPlainOfRank(*bias, 1) && bias->size(0) == outputs);
+}
+
+// Numbers for height and width; one stands for both.
+inline ConvolutionProblem::Pair pairOf(const std::vector<std::int64_t>& numbers) {
+  return {numbers.front(), numbers.back()};
+}
+
+inline const float* floatsOf(const at::Tensor& tensor) { return tensor.defined() ? tensor.data_ptr<float>() : nullptr; }
+
+// Memory with channels last, with the strides of the tensor if that has them: a parameter takes a gradient as it is if
+// their strides are equal, which those along axes of one place need not be.
+at::Tensor emptyInPixelOrder(const at::Tensor& tensor);
+
+// The gradient of a bias: the sum over all pixels of `dy`, which has channels last.
+at::Tensor biasGradient(const at::Tensor& dy);
+
+}  // namespace ipex_studio

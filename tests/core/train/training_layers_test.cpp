@@ -1,0 +1,321 @@
+// Layers of training by operators of ours: which nodes change and which graphs stay, values and gradients against
+// libtorch in double precision, and continuation bit for bit.
+#include "core/train/training_layers.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+#include <sstream>
+
+#include "core/graph/origins.h"
+#include "core/model/file_descriptor.h"
+#include "core/train/training.h"
+#include "tests/core/data/files.h"
+
+#include <fcntl.h>
+
+namespace ipex_studio::testing {
+namespace {
+
+using Kinds = std::map<std::string, int>;
+
+// The kinds of operators after the change, "aten::relu" and how many.
+Kinds changed(const std::string& text) {
+  const auto graph = std::make_shared<torch::jit::Graph>();
+  torch::jit::parseIR(text, graph.get());
+  useTrainingLayers(*graph);
+  graph->lint();
+  Kinds kinds;
+  for (const torch::jit::Node* node : allNodes(*graph)) {
+    if (!node->kind().is_prim()) ++kinds[node->kind().toQualString()];
+  }
+  return kinds;
+}
+
+const char* const kConvolution = R"IR(
+  %one : int = prim::Constant[value=1]()
+  %no : bool = prim::Constant[value=0]()
+  %pair : int[] = prim::ListConstruct(%one, %one)
+  %sizes : int[] = prim::ListConstruct(%one, %one)
+  %none : NoneType = prim::Constant()
+  %rate : float = prim::Constant[value=0.1]()
+  %c : Tensor = aten::conv2d(%x, %w, %none, %pair, %pair, %pair, %one)
+)IR";
+
+Kinds changedWith(const std::string& more) {
+  return changed("graph(%x : Tensor, %w : Tensor, %training : bool):" + std::string(kConvolution) + more);
+}
+
+TEST(TrainingLayers, TakeTheirKinds) {
+  EXPECT_EQ(changedWith(R"IR(
+  %n : Tensor = aten::batch_norm(%c, %none, %none, %none, %none, %training, %rate, %rate, %no)
+  %d : Tensor = aten::dropout(%n, %rate, %training)
+  %v : Tensor = aten::view(%d, %sizes)
+  return (%v)
+)IR"),
+            (Kinds{{"ipex_studio::conv2d", 1},
+                   {"ipex_studio::batch_norm2d", 1},
+                   {"ipex_studio::dropout", 1},
+                   {"aten::reshape", 1}}));
+  EXPECT_EQ(changedWith(R"IR(
+  %t : Tensor = aten::_convolution(%c, %w, %none, %pair, %pair, %pair, %no, %pair, %one, %no, %no, %no, %no)
+  %yes : bool = prim::Constant[value=1]()
+  %u : Tensor = aten::_convolution(%t, %w, %none, %pair, %pair, %pair, %yes, %pair, %one, %no, %no, %no, %no)
+  %o : Tensor = aten::conv_transpose2d(%u, %w, %none, %pair, %pair, %pair, %one, %pair)
+  %single : int[] = prim::ListConstruct(%one)
+  %l : Tensor = aten::_convolution(%o, %w, %none, %single, %single, %single, %no, %single, %one, %no, %no, %no, %no)
+  %name : str = prim::Constant[value="same"]()
+  %s : Tensor = aten::conv2d(%l, %w, %none, %pair, %name, %pair, %one)
+  return (%s)
+)IR"),
+            (Kinds{{"ipex_studio::conv2d", 2},
+                   {"ipex_studio::conv_transpose2d", 2},
+                   {"aten::_convolution", 1},
+                   {"aten::conv2d", 1}}));
+}
+
+// Where memory in another order would show, all stays as it is.
+TEST(TrainingLayers, LeaveGraphsThatSeeTheOrderOfMemory) {
+  const Kinds written = changedWith(R"IR(
+  %v : Tensor = aten::view(%c, %sizes)
+  %r : Tensor = aten::relu_(%v)
+  %z : Tensor = aten::add(%c, %r, %one)
+  return (%z)
+)IR");
+  EXPECT_EQ(written.count("ipex_studio::conv2d"), 0u);
+  EXPECT_EQ(written.count("aten::view"), 1u);
+  for (const char* asks : {"%s : int[] = aten::stride(%c)", "%s : bool = aten::is_contiguous(%c)",
+                           "%s : Tensor = aten::as_strided(%c, %sizes, %sizes, %none)"}) {
+    EXPECT_EQ(changedWith(std::string("  ") + asks + "\n  return (%s)\n").count("aten::conv2d"), 1u) << asks;
+  }
+}
+
+TEST(TrainingLayers, TakeGraphsThatWriteBeforeAViewOrIntoItAlone) {
+  const Kinds kinds = changedWith(R"IR(
+  %r : Tensor = aten::relu_(%c)
+  %p : Tensor = aten::adaptive_avg_pool2d(%r, %pair)
+  %v : Tensor = aten::flatten(%p, %one, %one)
+  %d : Tensor = aten::dropout_(%v, %rate, %training)
+  return (%d)
+)IR");
+  EXPECT_EQ(kinds.at("ipex_studio::conv2d"), 1);
+}
+
+constexpr std::int64_t kImageClasses = 5;
+
+// Convolutions of odd widths, with groups, strides and dilation, one transposed; a normalization; a view; dropout by
+// `p`.
+torch::jit::Module imageNetwork(double p) {
+  at::manual_seed(3);
+  torch::jit::Module module("Net");
+  const auto weight = [&](const char* name, std::vector<std::int64_t> sizes) {
+    const at::Tensor values = at::randn(sizes) / std::sqrt(static_cast<double>(at::empty(sizes)[0].numel()));
+    module.register_parameter(name, values.set_requires_grad(true), false);
+  };
+  weight("w1", {7, 3, 3, 3});
+  weight("b1", {7});
+  weight("w2", {7, 1, 3, 3});
+  weight("w3", {13, 7, 1, 1});
+  weight("w4", {17, 13, 3, 2});
+  weight("w6", {17, 9, 3, 2});
+  weight("b6", {9});
+  weight("w5", {kImageClasses, 9 * 2 * 2});
+  module.register_parameter("scale", at::ones({7}).set_requires_grad(true), false);
+  module.register_parameter("shift", at::zeros({7}).set_requires_grad(true), false);
+  module.register_buffer("mean", at::zeros({7}));
+  module.register_buffer("variance", at::ones({7}));
+  module.register_attribute("training", c10::BoolType::get(), true);
+  module.register_attribute("p", c10::FloatType::get(), p);
+  module.define(R"(
+def forward(self, x):
+  h = torch.conv2d(x, self.w1, self.b1, [1, 1], [1, 1], [1, 1], 1)
+  h = torch.batch_norm(h, self.scale, self.shift, self.mean, self.variance, self.training, 0.1, 1e-5, False)
+  h = torch.relu_(h)
+  h = h + torch.conv2d(h, self.w2, None, [1, 1], [1, 1], [1, 1], 7)
+  h = torch.relu(torch.conv2d(h, self.w3, None, [2, 2], [0, 0], [1, 1], 1))
+  h = torch.conv2d(h, self.w4, None, [2, 1], [1, 1], [1, 2], 1)
+  h = torch.conv_transpose2d(h, self.w6, self.b6, [2, 2], [1, 0], [1, 0], 1, [1, 2])
+  h = torch.adaptive_avg_pool2d(h, [2, 2])
+  h = torch.dropout(h.view(h.size(0), -1), self.p, self.training)
+  return torch.linear(h, self.w5)
+)");
+  return module;
+}
+
+struct Images {
+  Folder folder;
+  std::string path = folder / "data.pt";
+  Images() {
+    at::manual_seed(7);
+    const at::Tensor x = at::randn({30, 3, 9, 11}), y = at::randint(kImageClasses, {30}, at::kLong);
+    const std::vector<char> bytes = torch::jit::pickle_save(c10::ivalue::Tuple::create(x, y));
+    writeBytes(path, std::string(bytes.begin(), bytes.end()));
+  }
+  DataSet data() const {
+    DataSetOptions options;
+    options.batch = 6;
+    options.seed = 11;
+    options.any_targets = options.for_training = true;
+    return DataSet(path, options);
+  }
+};
+
+struct NotedLosses : TrainingWatch {
+  std::vector<double> losses;
+  void onStep(const TrainingStep& step) override { losses.push_back(step.loss); }
+};
+
+double distance(const at::Tensor& a, const at::Tensor& b) {
+  return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>() /
+         std::max(1.0, b.abs().max().item<double>());
+}
+
+// A random cotangent, through forward as a training runs it, and through libtorch's in double precision.
+TEST(TrainingLayers, HaveTheGradientsOfDoublePrecision) {
+  const torch::jit::GraphOptimizerEnabledGuard plain(false);
+  torch::jit::Module module = imageNetwork(0), exact = imageNetwork(0);
+  exact.to(at::kDouble);
+  TrainingForward forward(module, /*by_kernels=*/true);
+  EXPECT_TRUE(module.attr("w1").toTensor().is_contiguous(at::MemoryFormat::ChannelsLast));
+  for (const std::int64_t batch : {1, 5}) {
+    at::manual_seed(static_cast<std::uint64_t>(batch));
+    const at::Tensor x = at::randn({batch, 3, 9, 11}), cotangent = at::randn({batch, kImageClasses});
+    const at::Tensor y = forward({x}).toTensor(), right = exact.forward({x.to(at::kDouble)}).toTensor();
+    EXPECT_LE(distance(y, right), 1e-5);
+    y.backward(cotangent);
+    right.backward(cotangent.to(at::kDouble));
+    auto other = exact.named_parameters().begin();
+    for (const auto& parameter : module.named_parameters()) {
+      EXPECT_LE(distance(parameter.value.grad(), (*other).value.grad()), 1e-5) << parameter.name;
+      EXPECT_EQ(parameter.value.grad().strides(), parameter.value.strides()) << parameter.name;
+      ++other;
+    }
+    EXPECT_LE(distance(module.attr("variance").toTensor(), exact.attr("variance").toTensor()), 1e-5);
+  }
+}
+
+// The layers of the third step, by the kinds of their operations since this code has no modules.
+TEST(TrainingLayers, AreTimedInBothDirections) {
+  const Images images;
+  DataSet data = images.data();
+  Training training(imageNetwork(0.3), data, nullptr, TrainingOptions());
+  NotedLosses noted;
+  training.run(noted, 2);
+  EXPECT_TRUE(training.layerTimes().empty());
+  training.run(noted, 1);
+  const std::vector<LayerTime> times = training.layerTimes();
+  ASSERT_GE(times.size(), 6u);
+  std::int64_t both = 0;
+  for (const LayerTime& layer : times) {
+    EXPECT_LE(layer.forward_ns + layer.backward_ns, times.front().forward_ns + times.front().backward_ns);
+    both += layer.forward_ns > 0 && layer.backward_ns > 0 ? 1 : 0;
+    EXPECT_TRUE(layer.name != "ipex_studio::conv2d" || layer.backward_ns > 0);
+  }
+  EXPECT_GE(both, 6);
+  EXPECT_EQ(layerTimesText({{"conv1", 3'000'000, 5'000'000}, {"fc", 1'000'000, 1'000'000}}),
+            "conv1 3 + 5 ms (80 %), fc 1 + 1 ms (20 %)");
+}
+
+std::vector<double> lossesOf(bool by_kernels, torch::jit::Module* trained) {
+  const Images images;
+  DataSet data = images.data();
+  TrainingOptions options;
+  options.optimizer = "sgd:lr=0.02,momentum=0.9";
+  options.epochs = 8;
+  options.by_kernels = by_kernels;
+  Training training(*trained, data, nullptr, options);
+  NotedLosses noted;
+  EXPECT_TRUE(training.run(noted));
+  return noted.losses;
+}
+
+TEST(TrainingLayers, GiveTheLossesOfLibtorchsLayers) {
+  torch::jit::Module ours = imageNetwork(0), theirs = imageNetwork(0);
+  const std::vector<double> losses = lossesOf(true, &ours), expected = lossesOf(false, &theirs);
+  ASSERT_EQ(losses.size(), 40u);
+  for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], expected[i], 1e-4) << i;
+  EXPECT_LT(losses.back(), losses.front());
+}
+
+// Files have the order of memory that modules begin with, and a continuation the bits of an uninterrupted run.
+TEST(TrainingLayers, GoOnFromACheckpointBitForBit) {
+  for (const char* optimizer : {"sgd:lr=0.1,momentum=0.9", "adamw", "lamb"}) {
+    SCOPED_TRACE(optimizer);
+    const Images images;
+    TrainingOptions options;
+    options.optimizer = optimizer;
+    options.epochs = 4;
+    torch::jit::Module whole = imageNetwork(0.3), part = imageNetwork(0.3);
+    DataSet data = images.data(), same = images.data(), again = images.data();
+    TrainingWatch silent;
+    Training uninterrupted(whole, data, nullptr, options);
+    uninterrupted.run(silent, 12);
+    std::stringstream checkpoint, end;
+    {
+      Training first(part, same, nullptr, options);
+      first.run(silent, 7);
+      first.saveCheckpoint(checkpoint);
+    }
+    const std::string path = images.folder / "net.checkpoint";
+    writeBytes(path, checkpoint.str());
+    const FileDescriptor file(::open(path.c_str(), O_RDONLY));
+    torch::jit::Module loaded = torch::jit::load(path);
+    EXPECT_TRUE(loaded.attr("w1").toTensor().is_contiguous());
+    Training second(loaded, again, nullptr, options);
+    second.resume(readTrainingState(file.get(), path));
+    second.run(silent, 5);
+    auto other = whole.parameters().begin();
+    for (const at::Tensor& parameter : loaded.parameters()) {
+      EXPECT_TRUE(at::equal(parameter, *other));
+      ++other;
+    }
+    second.saveModel(end, "");
+    torch::jit::Module result = torch::jit::load(end);
+    EXPECT_TRUE(result.attr("w1").toTensor().is_contiguous());
+    EXPECT_TRUE(at::equal(result.attr("w4").toTensor(), whole.attr("w4").toTensor()));
+    EXPECT_TRUE(loaded.attr("w1").toTensor().is_contiguous(at::MemoryFormat::ChannelsLast));
+  }
+}
+
+// The CPU's time for a step with libtorch's layers over that with ours, by turns, which other programs disturb little:
+// OMP_NUM_THREADS=1 IPEX_TRAIN_MODEL=model.pt IPEX_TRAIN_DATA=data.pt IPEX_TRAIN_BATCH=16 build/train_tests
+//   --gtest_also_run_disabled_tests --gtest_filter=*StepsByTurns
+TEST(TrainingLayers, DISABLED_StepsByTurns) {
+  const auto setting = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
+  DataSetOptions data_options;
+  data_options.batch = std::stoll(setting("IPEX_TRAIN_BATCH"));
+  data_options.any_targets = data_options.for_training = true;
+  DataSet data(setting("IPEX_TRAIN_DATA"), data_options), same(setting("IPEX_TRAIN_DATA"), data_options);
+  TrainingOptions options;
+  options.epochs = 1000;
+  const auto load = [&] { return torch::jit::load(setting("IPEX_TRAIN_MODEL")); };
+  Training ours(load(), data, nullptr, options);
+  options.by_kernels = false;
+  Training theirs(load(), same, nullptr, options);
+  const auto timed = [](Training& training) {
+    TrainingWatch silent;
+    const std::clock_t begin = std::clock();
+    training.run(silent, 1);
+    return 1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  constexpr int kWarm = 4, kRounds = 20;
+  std::vector<double> ratios, times;
+  for (int round = 0; round < kWarm + kRounds; ++round) {
+    const double by_theirs = timed(theirs), by_ours = timed(ours);
+    if (round < kWarm) continue;
+    ratios.push_back(by_theirs / by_ours);
+    times.push_back(by_ours);
+  }
+  std::sort(ratios.begin(), ratios.end());
+  std::sort(times.begin(), times.end());
+  std::printf("ratio %.3f [%.3f, %.3f], %.1f ms\n", ratios[kRounds / 2], ratios[2], ratios[kRounds - 3],
+              times[kRounds / 2]);
+}
+
+}  // namespace
+}  // namespace ipex_studio::testing
