@@ -65,7 +65,7 @@ class App {
   void followKeys();
   void areaStop(PanelPlace place, const char* name);
   float tabPadding(float width) const;
-  float splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical, bool* hide);
+  float splitter(TabStop edge, ImVec2 at, ImVec2 size, bool* hide);
   void rail(const char* id, const char* what, ImVec2 at, ImVec2 size, bool* hidden);
   Panel* panelAt(PanelPlace place) const;
 
