@@ -131,7 +131,18 @@ void App::act(const StudioSnapshot& snapshot) {
                                    ? opened_
                                    : std::filesystem::absolute(opened_, ignored).lexically_normal().string());
   }
+  offerLibrary(snapshot);
   scrub(snapshot);
+}
+
+// While nothing is open the library is what there is to look at; a file that opens takes its place.
+void App::offerLibrary(const StudioSnapshot& snapshot) {
+  const bool empty = snapshot.status.state == JobState::kEmpty;
+  if (empty && !library_offered_ && tab_ == "waterfall" && !snapshot.history->models.empty()) {
+    library_offered_ = true;
+    tab_ = "library";
+  }
+  if (!empty && std::exchange(library_offered_, false) && tab_ == "library") tab_ = "waterfall";
 }
 
 // Selects the first wrong node once it is found, on both sides of the graph, and asks for what it gives.
@@ -209,6 +220,10 @@ void App::frame(const StudioSnapshot& snapshot, Commands& commands) {
   act(snapshot);
   const std::string written = lastWritten(snapshot);
   if (selection_.take("report.folder") && !written.empty()) commands.post(OpenFolderCommand{written});
+  if (selection_.take("file.measure-at-once")) {
+    settings_.measure_at_once = !snapshot.work.measures_at_once;
+    commands.post(MeasureAtOnceCommand{settings_.measure_at_once});
+  }
   if (alone_ != nullptr) {
     if (beginArea(ui_, alone_->name(), size, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollbar)) {
       areaStop(alone_->place(), alone_->name());
