@@ -114,7 +114,7 @@ int openStudio(const CommandLine& line, const WindowRunner& window) {
   session_options.worker = splitCommand(line.worker);
   // Only an open window can ask the user, and only its user can press Optimize.
   session_options.ask_trust = line.screenshot.empty() && line.report.empty() && !line.json && !line.csv;
-  const bool by_hand = session_options.ask_trust && line.script.empty();
+  const bool by_hand = session_options.ask_trust && line.script.empty() && line.panel.empty();
   session_options.measure_at_once = !by_hand || readSettings(options.settings_path).measure_at_once;
   checkRequest(session_options.request);
   // A missing file is an error before a window opens.

@@ -101,6 +101,10 @@ void JobRunner::showGraph() {
   JobDatabase database(model_.databasePath());
   ModelJob job(model_.checked(), model_.requestWith(decisions_.now(), database), false, reporter_, cancellation_);
   job.readGraph();
+  const std::vector<InputRecord>& inputs = job.job().model.inputs;
+  const bool unknown =
+      std::any_of(inputs.begin(), inputs.end(), [](const InputRecord& input) { return input.description.empty(); });
+  model_.askInputs(unknown ? "The model does not show what to run it with." : "");
   if (database.database() != nullptr) history_.read(*database.database(), 0);
   reporter_.setState(JobState::kReady, "Nothing has run yet; Optimize (F5) measures and rewrites the model.");
   reporter_.publishRecord(job.job());

@@ -53,6 +53,7 @@ TEST_F(LibrarySessionTest, InputsThatCannotBeGuessedAreOpenBeforeAnythingRuns) {
   ASSERT_FALSE(snapshot->job->model.inputs.empty());
   EXPECT_EQ(snapshot->job->model.inputs[0].description, "");
   EXPECT_FALSE(snapshot->work.inputs.arguments.empty());
+  EXPECT_EQ(snapshot->work.inputs.asked, 1U) << "the dialog opens by itself";
 }
 
 TEST_F(LibrarySessionTest, JobsOfTwoModelsAreNamedPinnedComparedAndForgotten) {
