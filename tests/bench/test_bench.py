@@ -48,8 +48,9 @@ class LoadsTest(unittest.TestCase):
             self.assertIn("9.00x", done.stdout)
             self.assertIn("1 of 3 ratios are outside without a lamp", done.stdout)
 
-    def test_without_quiet_runs_nothing_is_judged(self):
-        self.assertEqual(self.run_loads((9.0, "busy"), (9.0, "busy"), (9.0, "busy")).returncode, loads.SKIPPED)
+    def test_without_quiet_runs_a_dark_lamp_cannot_be_judged(self):
+        self.assertEqual(self.run_loads((9.0, "busy"), (9.0, None), (9.0, "busy")).returncode, loads.SKIPPED)
+        self.assertEqual(self.run_loads((9.0, "busy"), (9.0, "throttled"), (9.0, "busy")).returncode, 0)
 
     def test_no_load_stays(self):
         busy = loads.Loads(2)
