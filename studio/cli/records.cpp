@@ -95,10 +95,14 @@ int listRuns(const CommandLine& line) {
   const auto other = [&](const JobSummary& job) { return !matches(job, line.find); };
   jobs.erase(std::remove_if(jobs.begin(), jobs.end(), other), jobs.end());
   jobs.resize(std::min(jobs.size(), static_cast<std::size_t>(line.newest)));
-  if (jobs.empty())
-    std::fprintf(stderr, "%s\n", line.find.empty() ? "No job is recorded yet." : "No job has all of these words.");
   const TerminalStyle style = stdoutStyle();
-  printText(line.json ? dumpJson(jobsJson(jobs)) + "\n" : jobTable(jobs, style.columns, style.color));
+  if (line.json) {
+    printText(dumpJson(jobsJson(jobs)) + "\n");
+  } else if (jobs.empty()) {
+    std::fprintf(stderr, "%s\n", line.find.empty() ? "No job is recorded yet." : "No job has all of these words.");
+  } else {
+    printText(jobTable(jobs, style.columns, style.color));
+  }
   return static_cast<int>(ExitCode::kOk);
 }
 

@@ -183,6 +183,9 @@ TEST(Run, PrintsRecordsAndExports) {
   EXPECT_THAT(named.out, HasSubstr("Small (small.pt)"));
   EXPECT_THAT(named.out, HasSubstr("before the fix"));
   EXPECT_EQ(json::parse(pit.run({"db", "list", "--db", path, "--find", "before", "--json"}).out)["jobs"].size(), 1u);
+  const Outcome nothing = pit.run({"db", "list", "--db", path, "--find", "no such words"});
+  EXPECT_EQ(nothing.out, "");
+  EXPECT_EQ(nothing.err, "No job has all of these words.\n");
   const Outcome asked = pit.run({"db", "forget", "2", "--db", path});
   EXPECT_EQ(asked.code, 2);
   EXPECT_THAT(asked.err, HasSubstr("Job 2 of small.pt would be removed for good; --force does it."));
