@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -72,22 +73,25 @@ def main():
     parser.add_argument("--loads", default="0,1,2", help="numbers of busy processes, 0 first")
     parser.add_argument("--program", default="build/ipex-studio")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends the loads, too
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         measured(options.program, options.model, folder)  # kernels are timed once, for all runs
         for count in [int(word) for word in options.loads.split(",")]:
             with Loads(count):
                 for _ in range(options.runs):
-                    rows.append((count, measured(options.program, options.model, folder)))
+                    run = measured(options.program, options.model, folder)
+                    rows.append((count, run))
+                    print(f"{count} loads  {run['ratio']:.2f}x  {run['low']:.2f}-{run['high']:.2f}  {run['text'] or 'unknown'}",
+                          flush=True)
     interval = quiet_interval([run for count, run in rows if count == 0])
     print(f"{pathlib.Path(options.model).name}: quiet runs give " +
           (f"{interval[0]:.2f}x to {interval[1]:.2f}x" if interval else "no interval"))
     wrong = 0
     for count, run in rows:
-        bad = interval is not None and misleads(run, interval)
-        wrong += bad
-        print(f"  {count} loads  {run['ratio']:.2f}x  {run['low']:.2f}-{run['high']:.2f}  {run['text'] or 'unknown'}" +
-              ("  <- without its lamp" if bad else ""))
+        if interval is not None and misleads(run, interval):
+            wrong += 1
+            print(f"  {run['ratio']:.2f}x beside {count} loads stands without its lamp")
     if all(is_lit(run) for _, run in rows):
         print(f"The machine was never quiet, and the lamps of all {len(rows)} runs say so.")
         return 0
