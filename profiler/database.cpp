@@ -176,21 +176,33 @@ std::pair<JobRecord, std::size_t> Database::run(std::int64_t run_id) const {
 }
 
 std::vector<JobSummary> Database::jobs(std::int64_t limit, const std::string& sha256) const {
-  Statement row(
-      *connection_,
-      "SELECT job.id, command, path, sha256, started_unix_ns, cpu, isa FROM job JOIN model ON model.id = model_id "
-      "JOIN machine ON machine.id = machine_id WHERE ?1 = '' OR sha256 = ?1 "
-      "ORDER BY started_unix_ns DESC, job.id DESC LIMIT ?2");
   // A read-only database was not migrated.
-  const bool noise = connection_->integer("PRAGMA user_version") >= kNoiseSchemaVersion;
+  const std::int64_t version = connection_->integer("PRAGMA user_version");
+  const bool marks = version >= kMarkSchemaVersion;
+  const std::string columns =
+      marks ? "coalesce(jm.name, ''), coalesce(jm.pinned, 0), coalesce(mm.name, ''), coalesce(mm.pinned, 0)"
+            : "'', 0, '', 0";
+  const std::string tables =
+      marks ? "LEFT JOIN job_mark jm ON jm.job_id = job.id LEFT JOIN model_mark mm ON mm.sha256 = model.sha256 " : "";
+  Statement row(*connection_,
+                fmt::format("SELECT job.id, command, path, model.sha256, started_unix_ns, cpu, isa, {} "
+                            "FROM job JOIN model ON model.id = model_id JOIN machine ON machine.id = machine_id {}"
+                            "WHERE ?1 = '' OR model.sha256 = ?1 "
+                            "ORDER BY started_unix_ns DESC, job.id DESC LIMIT ?2",
+                            columns, tables)
+                    .c_str());
   Statement runs(*connection_,
-                 fmt::format("SELECT id, variant, device, precision, threads, instances, samples, p50_ns, "
-                             "{} FROM run WHERE job_id = ?1 ORDER BY position",
-                             noise ? "noise" : "''")
+                 fmt::format("SELECT id, variant, device, precision, threads, instances, samples, p50_ns, {}, "
+                             "coalesce(a.reference, '') != '', coalesce(a.pass, 0), a.sqnr_db "
+                             "FROM run LEFT JOIN accuracy a ON a.run_id = run.id AND a.position = 0 "
+                             "WHERE job_id = ?1 ORDER BY run.position",
+                             version >= kNoiseSchemaVersion ? "noise" : "''")
                      .c_str());
   std::vector<JobSummary> result;
   for (row.bind(sha256, limit); row.next();) {
-    JobSummary job = {row.integer(0), row.text(1), row.text(2), row.text(3), row.integer(4), 0, 0, {}, {}};
+    JobSummary job = {
+        row.integer(0), row.text(1),         row.text(2), row.text(3),         row.integer(4), 0, 0, {}, {},
+        row.text(7),    row.integer(8) != 0, row.text(9), row.integer(10) != 0};
     for (runs.bind(job.id); runs.next();) {
       RunSummary run;
       run.id = runs.integer(0);
@@ -209,6 +221,9 @@ std::vector<JobSummary> Database::jobs(std::int64_t limit, const std::string& sh
       run.samples = runs.integer(6);
       run.p50_ns = runs.integer(7);
       run.noise.level = noiseLevel(runs.text(8));
+      run.judged = runs.integer(9) != 0;
+      run.accurate = runs.integer(10) != 0;
+      run.sqnr_db = runs.real(11);
       if (run.variant == "baseline" && job.baseline_p50_ns == 0) job.baseline_p50_ns = run.p50_ns;
       if (run.variant == "optimized" && job.optimized_p50_ns == 0) job.optimized_p50_ns = run.p50_ns;
       job.runs.push_back(std::move(run));

@@ -46,7 +46,10 @@ struct RunSummary {
   std::int32_t instances = 0;
   std::int64_t samples = 0;
   std::int64_t p50_ns = 0;
-  NoiseVerdict noise;  // its text is known only where the records of the run were read
+  NoiseVerdict noise;     // its text is known only where the records of the run were read
+  bool judged = false;    // true: results were compared
+  bool accurate = false;  // the verdict
+  double sqnr_db = 0;     // of results that were judged
 };
 
 struct TrainingSummary {
@@ -71,6 +74,16 @@ struct JobSummary {
   std::int64_t optimized_p50_ns = 0;  // 0: not measured
   std::vector<RunSummary> runs;
   std::optional<TrainingSummary> training;
+  std::string name{};         // that a user gave to the job; empty: none
+  bool pinned = false;        // true: the job is never pruned
+  std::string model_name{};   // likewise of the model
+  bool model_pinned = false;  // likewise of all jobs of the model
+};
+
+// A model of the database, by the SHA-256 of its file, or one of its jobs.
+struct LibraryItem {
+  std::string sha256{};
+  std::int64_t job = 0;  // 0: the model itself
 };
 
 // Earlier trials on a model: a search over precisions, and what-ifs.
@@ -84,7 +97,8 @@ struct TriedBefore {
   std::vector<JobRecord> what_ifs;
 };
 
-// Limits of the database's size; the newest jobs stay. Negative: no limit.
+// Limits of the database's size; the newest jobs stay, and those that are pinned, which `jobs` does not count.
+// Negative: no limit.
 struct PruneLimits {
   std::int64_t jobs = -1;
   std::int64_t file_bytes = -1;
@@ -142,9 +156,18 @@ class Database {
   std::vector<std::pair<TuningKey, TuningEntry>> tunings(const std::string& device, const std::string& isa,
                                                          std::int64_t limit = 20000) const;
 
-  // Copies jobs that are not here yet, tuning records and remembered inputs; never trust. Returns the number of jobs.
+  // Names a model or job, or takes its name away if `name` is empty. Throws Error(kUsage) for a name that is too long
+  // or holds control characters.
+  void setName(const LibraryItem& item, const std::string& name);
+  // Pins a model or job, which keeps it from prune(), or lets it loose again.
+  void setPinned(const LibraryItem& item, bool pinned);
+  // Removes a job, or a model with all its jobs, its name, inputs and trust. Returns the number of jobs removed.
+  std::int64_t forget(const LibraryItem& item);
+
+  // Copies jobs that are not here yet, with their names and pins, tuning records and remembered inputs; never trust.
+  // Returns the number of jobs.
   std::int64_t import(const std::string& other_path);
-  // Removes the oldest jobs and shrinks the file. Returns the number of jobs removed.
+  // Removes the oldest jobs that are not pinned and shrinks the file. Returns the number of jobs removed.
   std::int64_t prune(const PruneLimits& limits);
   // Returns "ok", or the findings of SQLite's integrity check.
   std::string check() const;
@@ -152,6 +175,7 @@ class Database {
  private:
   Database(std::unique_ptr<Connection> connection, bool read_only);
   Connection& writable() const;
+  void importMarks(const Database& other, const LibraryItem& from, const LibraryItem& to);
 
   std::unique_ptr<Connection> connection_;
   bool read_only_;

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kSlicesSchemaVersion = 5;
 constexpr std::int64_t kMicroBatchesSchemaVersion = 6;
 // The version from which on it has the column runs.
-constexpr std::int64_t kStepRunsSchemaVersion = 11;
+constexpr std::int64_t kStepRunsSchemaVersion = 12;
 
 ModelRecord selectModel(Connection& connection, std::int64_t model_id, std::int64_t job_id) {
   ModelRecord model;

@@ -226,32 +226,41 @@ std::string runTable(const JobRecord& job, std::size_t width, bool color) {
          causes(job, width, pen) + slowest(job, width, pen) + missed(job, width, pen);
 }
 
+namespace {
+
+std::string nameOfModel(const JobSummary& job) {
+  const std::string file = fileName(job.model_path);
+  return printable(job.model_name.empty() ? file : fmt::format("{} ({})", job.model_name, file));
+}
+
+std::string pinText(const JobSummary& job) { return job.model_pinned ? "model" : job.pinned ? "job" : ""; }
+
+}  // namespace
+
 std::string jobTable(const std::vector<JobSummary>& jobs, std::size_t width, bool color) {
   const Pen pen(color);
-  std::vector<std::vector<Cell>> rows = {{head("model"), head("variant"), head("run"), head("job"), head("recorded"),
-                                          head("command"), head("threads"), head("p50 ms")}};
-  for (const JobSummary& job : jobs) {
-    for (const RunSummary& run : job.runs) {
-      rows.push_back({{printable(fileName(job.model_path))},
-                      {runName(run.variant, run.precision, run.device)},
-                      {std::to_string(run.id), Ink::kBold},
-                      {std::to_string(job.id)},
-                      {dateText(job.started_unix_ns)},
-                      {printable(job.command)},
-                      {std::to_string(run.threads)},
-                      {msText(static_cast<double>(run.p50_ns))}});
-    }
-    if (!job.training) continue;
-    rows.push_back({{printable(fileName(job.model_path))},
-                    {trainingName(*job.training)},
-                    {"–"},
+  std::vector<std::vector<Cell>> rows = {{head("model"), head("name"), head("variant"), head("run"), head("job"),
+                                          head("pinned"), head("recorded"), head("command"), head("threads"),
+                                          head("p50 ms")}};
+  const auto add = [&](const JobSummary& job, const std::string& variant, const std::string& run, std::int32_t threads,
+                       std::int64_t ns) {
+    rows.push_back({{nameOfModel(job)},
+                    {printable(job.name), Ink::kBold},
+                    {variant},
+                    {run, Ink::kBold},
                     {std::to_string(job.id)},
+                    {pinText(job)},
                     {dateText(job.started_unix_ns)},
                     {printable(job.command)},
-                    {std::to_string(job.training->threads)},
-                    {msText(static_cast<double>(job.training->step_ns))}});
+                    {std::to_string(threads)},
+                    {msText(static_cast<double>(ns))}});
+  };
+  for (const JobSummary& job : jobs) {
+    for (const RunSummary& run : job.runs)
+      add(job, runName(run.variant, run.precision, run.device), std::to_string(run.id), run.threads, run.p50_ns);
+    if (job.training) add(job, trainingName(*job.training), "–", job.training->threads, job.training->step_ns);
   }
-  return table(rows, {{1, 4, 5}, {6, 5, 4}}, std::max(width, kMinWidth), pen);
+  return table(rows, {{1, 2, 5, 6, 7}, {8, 7, 6}}, std::max(width, kMinWidth), pen);
 }
 
 std::string comparisonTable(const RunComparison& comparison, std::size_t width, bool color) {

@@ -18,7 +18,7 @@
 --        └─ training ─┬─ training_step
 --                     └─ training_epoch
 --   tuning ── tuning_candidate        kept from job to job, like the two tables after it
---   model_input, trusted_model
+--   model_input, trusted_model, model_mark; job ── job_mark: names and pins
 --
 -- This file makes a fresh database, with the tables of the current version (PRAGMA user_version). Older databases are
 -- brought forward by migrations/version_N.sql, each a step from version N - 1 to N; both ways give the same tables.
@@ -418,6 +418,20 @@ CREATE TABLE trusted_model (
   sha256          TEXT    PRIMARY KEY NOT NULL,
   trusted_unix_ns INTEGER NOT NULL          -- ns since 1970-01-01 UTC
 ) STRICT, WITHOUT ROWID;
+
+-- What a user says about a model, in all its files of the same content.
+CREATE TABLE model_mark (
+  sha256 TEXT    PRIMARY KEY NOT NULL,      -- as model.sha256
+  name   TEXT    NOT NULL,                  -- '': none
+  pinned INTEGER NOT NULL                   -- 0 or 1; 1: its jobs are never pruned
+) STRICT, WITHOUT ROWID;
+
+-- Likewise about a job.
+CREATE TABLE job_mark (
+  job_id INTEGER PRIMARY KEY REFERENCES job ON DELETE CASCADE,
+  name   TEXT    NOT NULL,                  -- '': none
+  pinned INTEGER NOT NULL                   -- 0 or 1; 1: never pruned
+) STRICT;
 
 -- One row per timed iteration.
 CREATE VIEW run_sample AS

@@ -399,8 +399,9 @@ const char* causeTitle(GainCause cause) { return wordsOf(cause).title; }
 const char* causeMeaning(GainCause cause) { return wordsOf(cause).meaning; }
 
 std::string changeText(std::int64_t gain_ns) {
-  if (gain_ns == 0) return "0";
-  return (gain_ns > 0 ? "−" : "+") + msText(std::fabs(static_cast<double>(gain_ns)));
+  const std::string text = msText(std::fabs(static_cast<double>(gain_ns)));
+  const bool nothing = text.find_first_of("123456789") == std::string::npos;
+  return nothing ? "0" : (gain_ns > 0 ? "−" : "+") + text;
 }
 
 }  // namespace ipex_studio

@@ -159,6 +159,10 @@ json jobsJson(const std::vector<JobSummary>& jobs) {
                     {"command", job.command},
                     {"model", job.model_path},
                     {"sha256", job.sha256},
+                    {"name", job.name},
+                    {"pinned", job.pinned},
+                    {"model_name", job.model_name},
+                    {"model_pinned", job.model_pinned},
                     {"runs", std::move(runs)},
                     {"training", std::move(training)}});
   }

@@ -22,7 +22,8 @@ nlohmann::json benchJson(const JobRecord& job);
 // The output of `compare --json`: {"schema":1,"a":{…},"b":{…},"ratio_p50","ratio_ci95","rows":[…]}; times in ms.
 nlohmann::json comparisonJson(const RunComparison& comparison);
 
-// The output of `db list --json`: {"schema":1,"jobs":[{"job","recorded","command","model","sha256","runs":[…]}]}.
+// The output of `db list --json`: {"schema":1,"jobs":[{"job","recorded","command","model","sha256","name","pinned",
+// "model_name","model_pinned","runs":[…],"training"}]}.
 nlohmann::json jobsJson(const std::vector<JobSummary>& jobs);
 
 // Chrome trace event format, also read by Perfetto: one process per run, one track per instance, one "X" event per

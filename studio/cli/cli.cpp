@@ -60,6 +60,14 @@ int dispatch(const CommandLine& line, const WindowRunner& window) {
       return listRuns(line);
     case CommandKind::kPrune:
       return pruneDatabase(line);
+    case CommandKind::kName:
+      return nameItem(line);
+    case CommandKind::kPin:
+      return pinItem(line, true);
+    case CommandKind::kUnpin:
+      return pinItem(line, false);
+    case CommandKind::kForget:
+      return forgetItem(line);
     case CommandKind::kCompletion:
       return printCompletion(line);
     case CommandKind::kWorker:

@@ -33,6 +33,9 @@ int writeReport(const CommandLine& line);
 int listRuns(const CommandLine& line);
 int importDatabase(const CommandLine& line);
 int pruneDatabase(const CommandLine& line);
+int nameItem(const CommandLine& line);
+int pinItem(const CommandLine& line, bool pinned);
+int forgetItem(const CommandLine& line);
 int printCompletion(const CommandLine& line);
 int serveStandardStreams();  // worker
 int openStudio(const CommandLine& line, const WindowRunner& window);

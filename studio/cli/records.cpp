@@ -1,12 +1,15 @@
-// Commands on recorded runs: compare, db list, db import, db prune.
+// Commands on recorded runs: compare, and those of db.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "core/record/records_json.h"
 #include "profiler/comparison.h"
 #include "profiler/export/export_json.h"
+#include "profiler/library/library.h"
 #include "profiler/run_table.h"
+#include "profiler/text.h"
 #include "studio/cli/commands.h"
 #include "studio/cli/progress.h"
 
@@ -17,7 +20,64 @@ Database openForWriting(const CommandLine& line) {
   return line.database.empty() ? Database::openDefault() : Database::open(line.database, OpenMode::kReadWrite);
 }
 
+// Opens a database that must exist, since one that is made now has nothing to name.
+Database openExisting(const CommandLine& line) {
+  const std::string path = line.database.empty() ? defaultDatabasePath() : line.database;
+  Database::open(path, OpenMode::kReadOnly);
+  return Database::open(path, OpenMode::kReadWrite);
+}
+
+constexpr std::int64_t kAllJobs = -1;  // SQLite's LIMIT for all rows
+
+// The item as a sentence begins with it: "Job 12 of net.pt", "The model net.pt".
+std::string itemText(const std::vector<JobSummary>& jobs, const LibraryItem& item) {
+  const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const JobSummary& j) {
+    return item.job > 0 ? j.id == item.job : j.sha256 == item.sha256;
+  });
+  if (job == jobs.end()) return "It";
+  const std::string file = printable(fileName(job->model_path));
+  return item.job > 0 ? fmt::format("Job {} of {}", item.job, file) : fmt::format("The model {}", file);
+}
+
 }  // namespace
+
+int nameItem(const CommandLine& line) {
+  Database database = openExisting(line);
+  const std::vector<JobSummary> jobs = database.jobs(kAllJobs);
+  const LibraryItem item = findItem(jobs, line.item);
+  database.setName(item, line.name);
+  const std::string text = itemText(jobs, item);
+  std::fprintf(stderr, "%s\n",
+               (line.name.empty() ? text + " has no name any more."
+                                  : fmt::format("{} is called {} now.", text, printable(line.name)))
+                   .c_str());
+  return static_cast<int>(ExitCode::kOk);
+}
+
+int pinItem(const CommandLine& line, bool pinned) {
+  Database database = openExisting(line);
+  const std::vector<JobSummary> jobs = database.jobs(kAllJobs);
+  const LibraryItem item = findItem(jobs, line.item);
+  database.setPinned(item, pinned);
+  std::fprintf(stderr, "%s is %s.\n", itemText(jobs, item).c_str(),
+               pinned ? "pinned: db prune leaves it" : "not pinned any more");
+  return static_cast<int>(ExitCode::kOk);
+}
+
+int forgetItem(const CommandLine& line) {
+  Database database = openExisting(line);
+  const std::vector<JobSummary> jobs = database.jobs(kAllJobs);
+  const LibraryItem item = findItem(jobs, line.item);
+  const auto count = std::count_if(jobs.begin(), jobs.end(), [&](const JobSummary& job) {
+    return item.job > 0 ? job.id == item.job : job.sha256 == item.sha256;
+  });
+  const std::string what = fmt::format("{}{}", itemText(jobs, item),
+                                       item.job > 0 ? "" : fmt::format(" with {} job{}", count, count == 1 ? "" : "s"));
+  if (!line.force) throw Error(ExitCode::kUsage, fmt::format("{} would be removed for good; --force does it.", what));
+  database.forget(item);
+  std::fprintf(stderr, "%s is removed.\n", what.c_str());
+  return static_cast<int>(ExitCode::kOk);
+}
 
 int compareRecordedRuns(const CommandLine& line) {
   const Database database = Database::open(line.database, OpenMode::kReadOnly);
@@ -31,9 +91,18 @@ int compareRecordedRuns(const CommandLine& line) {
 int listRuns(const CommandLine& line) {
   const Database database =
       Database::open(line.database.empty() ? defaultDatabasePath() : line.database, OpenMode::kReadOnly);
-  const std::vector<JobSummary> jobs = database.jobs(line.newest);
+  std::vector<JobSummary> jobs = database.jobs(line.find.empty() ? line.newest : kAllJobs);
+  const auto other = [&](const JobSummary& job) { return !matches(job, line.find); };
+  jobs.erase(std::remove_if(jobs.begin(), jobs.end(), other), jobs.end());
+  jobs.resize(std::min(jobs.size(), static_cast<std::size_t>(line.newest)));
   const TerminalStyle style = stdoutStyle();
-  printText(line.json ? dumpJson(jobsJson(jobs)) + "\n" : jobTable(jobs, style.columns, style.color));
+  if (line.json) {
+    printText(dumpJson(jobsJson(jobs)) + "\n");
+  } else if (jobs.empty()) {
+    std::fprintf(stderr, "%s\n", line.find.empty() ? "No job is recorded yet." : "No job has all of these words.");
+  } else {
+    printText(jobTable(jobs, style.columns, style.color));
+  }
   return static_cast<int>(ExitCode::kOk);
 }
 

@@ -112,8 +112,10 @@ int openStudio(const CommandLine& line, const WindowRunner& window) {
   session_options.database_path = line.database;
   session_options.request = jobRequest(line, "studio");
   session_options.worker = splitCommand(line.worker);
-  // Only an open window can ask the user.
+  // Only an open window can ask the user, and only its user can press Optimize.
   session_options.ask_trust = line.screenshot.empty() && line.report.empty() && !line.json && !line.csv;
+  const bool by_hand = session_options.ask_trust && line.script.empty() && line.panel.empty();
+  session_options.measure_at_once = !by_hand || readSettings(options.settings_path).measure_at_once;
   checkRequest(session_options.request);
   // A missing file is an error before a window opens.
   const bool here = !line.model.empty() && !session_options.request.remote;

@@ -17,10 +17,8 @@
 #include "core/model/measure.h"
 #include "core/model/module_state.h"
 #include "core/model/run_mode.h"
-#include "core/model/weight_work.h"
 #include "core/quantization/node_accuracy.h"
 #include "core/record/records_json.h"
-#include "core/record/slow_reasons.h"
 #include "core/torch/torch_error.h"
 #include "core/verify/verify.h"
 #include "passes/fault_search.h"
@@ -53,16 +51,6 @@ struct Begun {
   // Reference results per sequence of the verification; empty: they are computed when needed.
   std::vector<ReferenceResults> references;
 };
-
-// Says what is not as in the file, and keeps it as remarks.
-void sendNotes(Model& model, Channel& channel) {
-  for (const std::string& note : model.notes()) {
-    channel.log(note);
-    channel.record("remark", Remark{kLoadedModel, RemarkKind::kApplied, kLoadedFormReason, note, {}});
-  }
-  const std::string work = weightWorkSentence(model.module());
-  if (!work.empty()) channel.record("remark", Remark{kLoadedModel, RemarkKind::kApplied, kWeightWorkReason, work, {}});
-}
 
 void begin(const EngineJob& job, Channel& channel, Begun& begun) {
   channel.progress("load", 0);

@@ -13,6 +13,7 @@ static_assert(kEngineModelFd == 4 && kEngineOtherFd == 5);
 
 void runBaselineJob(const EngineJob& job, Channel& channel);
 void runOptimizeJob(const EngineJob& job, Channel& channel);
+void runGraphJob(const EngineJob& job, Channel& channel);
 void runVerifyJob(const EngineJob& job, Channel& channel);
 void runBisectJob(const EngineJob& job, Channel& channel);
 void runBisectFilesJob(const EngineJob& job, Channel& channel);

@@ -33,6 +33,8 @@ void runJob(const EngineJob& job, Channel& channel) {
       return runBaselineJob(job, channel);
     case JobKind::kOptimize:
       return runOptimizeJob(job, channel);
+    case JobKind::kGraph:
+      return runGraphJob(job, channel);
     case JobKind::kVerify:
       return runVerifyJob(job, channel);
     case JobKind::kBisect:

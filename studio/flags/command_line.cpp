@@ -325,6 +325,32 @@ void addGenerate(CLI::App& app, CommandLine& line) {
   generate->footer(kGenerateExamples);
 }
 
+void addItem(CLI::App& command, CommandLine& line) {
+  command
+      .add_option("WHAT", line.item,
+                  "The number of a job; or of a model its path, its file's name, the name that it was given, or the "
+                  "first digits of its SHA-256.")
+      ->required()
+      ->type_name("WHAT");
+}
+
+void addLibraryCommands(CLI::App& db, CommandLine& line) {
+  CLI::App* name = addCommand(db, line, CommandKind::kName, "name", "Name a job or a model");
+  addItem(*name, line);
+  name->add_option("NAME", line.name, "The name; without one it has none any more.")->type_name("NAME");
+  addDatabase(*name, line);
+  CLI::App* pin = addCommand(db, line, CommandKind::kPin, "pin", "Pin a job or a model: prune never removes it");
+  addItem(*pin, line);
+  addDatabase(*pin, line);
+  CLI::App* unpin = addCommand(db, line, CommandKind::kUnpin, "unpin", "Let a pinned job or model loose again");
+  addItem(*unpin, line);
+  addDatabase(*unpin, line);
+  CLI::App* forget = addCommand(db, line, CommandKind::kForget, "forget", "Remove a job, or a model with all its jobs");
+  addItem(*forget, line);
+  forget->add_flag("--force", line.force, "Remove it; without this flag it is only said what would go.");
+  addDatabase(*forget, line);
+}
+
 void addDatabaseCommands(CLI::App& app, CommandLine& line) {
   CLI::App* compare = addCommand(app, line, CommandKind::kCompare, "compare", "Set two recorded runs side by side");
   compare->add_option("DB", line.database, "A profile.db.")->required()->type_name("FILE");
@@ -345,15 +371,19 @@ void addDatabaseCommands(CLI::App& app, CommandLine& line) {
       ->type_name("N")
       ->check(CLI::PositiveNumber);
 
-  CLI::App* db = app.add_subcommand("db", "List recorded runs, bring them together, or throw old ones away");
+  CLI::App* db =
+      app.add_subcommand("db", "List recorded runs, name and pin them, bring them together, or throw old ones away");
   db->require_subcommand(1);
   CLI::App* list =
       addCommand(*db, line, CommandKind::kList, "list", "List the runs, with the numbers that compare takes");
   list->add_option("--newest", line.newest, "So many of the newest jobs.")
       ->type_name("N=20")
       ->check(CLI::PositiveNumber);
+  list->add_option("--find", line.find, "Only jobs whose names, file, command or precision have all these words.")
+      ->type_name("WORDS");
   addDatabase(*list, line);
   addJson(*list, line);
+  addLibraryCommands(*db, line);
   CLI::App* import = addCommand(*db, line, CommandKind::kImport, "import", "Take over the runs of another database");
   import->add_option("FROM", line.other, "The database to read.")->required()->type_name("FILE");
   addDatabase(*import, line);

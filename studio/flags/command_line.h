@@ -35,6 +35,10 @@ enum class CommandKind {
   kList,
   kImport,
   kPrune,
+  kName,
+  kPin,
+  kUnpin,
+  kForget,
   kCompletion,
   kWorker,
 };
@@ -56,6 +60,9 @@ struct CommandLine : Request {
   std::vector<std::int64_t> runs;  // kCompare: two
   std::int64_t job = 0;            // kReport; 0: the newest
   std::int64_t newest = 20;        // kList: number of jobs
+  std::string find;                // kList: words that jobs must have; empty: all jobs
+  std::string item;                // kName, kPin, kUnpin, kForget: a job or model (profiler/library/library.h)
+  std::string name;                // kName; empty: none
   std::int64_t keep_jobs = -1;     // kPrune
   std::int64_t keep_mb = -1;       // kPrune
   std::string shell;               // kCompletion

@@ -274,6 +274,14 @@ void ModelJob::keepDumps() const {
   if (!request_.optimize.dump_directory.empty()) copyDumps(folder_->path() + "/dump", request_.optimize.dump_directory);
 }
 
+void ModelJob::readGraph() {
+  optimized_->progress_begin = 0;
+  optimized_->progress_end = 1;
+  optimized_->process->send(toJson(engineJob(JobKind::kGraph, model_, request_, *folder_, threads())));
+  expect(*optimized_, "result");
+  events_.onRecord(job_);
+}
+
 void ModelJob::optimize(bool only_rewrite) {
   optimized_->progress_begin = kOptimizeBegin;
   optimized_->progress_end = only_rewrite ? 1.0 : kOptimizeEnd;

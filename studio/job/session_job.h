@@ -89,6 +89,8 @@ class ModelJob {
            std::unique_ptr<PreparedEngine> prepared, JobEvents& events, const Cancellation& cancellation);
   ~ModelJob();
 
+  // Reads the graph, the source and what inputs would be given, and runs nothing; instead of optimize().
+  void readGraph();
   // Rewrites and plans the model and runs it once. `only_rewrite`: stops after the passes.
   void optimize(bool only_rewrite = false);
   // Times all engines interleaved, then measures single steps and accuracy. If results in FP32 are wrong, and leaving

@@ -17,9 +17,10 @@ namespace {
 constexpr float kHistoryPoints = 860;
 constexpr std::array<double, 4> kThresholds = {0, 0.01, 0.05, 0.2};
 
-std::string runText(const RunSummary& run) {
-  std::string text = fmt::format("{}, {} thread{}", displayText(runName(run.variant, run.precision, run.device), 50),
-                                 run.threads, run.threads == 1 ? "" : "s");
+std::string runText(const RunSummary& run, bool with_model) {
+  std::string text = with_model ? displayText(fileName(run.model_path), 40) + " " : "";
+  text += fmt::format("{}, {} thread{}", displayText(runName(run.variant, run.precision, run.device), 50), run.threads,
+                      run.threads == 1 ? "" : "s");
   if (run.instances > 1) text += fmt::format(" × {}", run.instances);
   return run.id > 0 ? fmt::format("run {}: {}", run.id, text) : text;
 }
@@ -172,9 +173,11 @@ class ComparePanel : public Panel {
     ImGui::SetCursorPos({ui_.px(12), ui_.px(9)});
     const Interval& ratio = set.ratio.back();
     const bool certain = ratio.low > 1 || ratio.high < 1;
-    const std::string verdict = !certain           ? "no difference"
-                                : ratio.value >= 1 ? fmt::format("{:.2f}× faster", ratio.value)
-                                                   : fmt::format("{:.2f}× slower", 1 / std::max(ratio.value, 1e-9));
+    // "3× slower" has the interval of that number.
+    const bool slower = certain && ratio.value < 1;
+    const auto turned = [slower](double value) { return slower ? 1 / std::max(value, 1e-9) : value; };
+    const std::string verdict =
+        !certain ? "no difference" : ratioText(turned(ratio.value)) + (slower ? " slower" : " faster");
     const NoiseVerdict& noise = worseNoise(set.runs.front().noise, set.runs.back().noise);
     label(noise.disturbed()  ? ui_.theme.warning
           : !certain         ? ui_.theme.text
@@ -189,10 +192,11 @@ class ComparePanel : public Panel {
       ImGui::SameLine(0, ui_.px(10));
       ImGui::SetCursorPosY(ui_.px(11));
     }
-    std::string text = fmt::format("95 % {:.2f}–{:.2f}", ratio.low, ratio.high);
+    std::string text = fmt::format("95 % {}–{}", ratioText(turned(slower ? ratio.high : ratio.low)),
+                                   ratioText(turned(slower ? ratio.low : ratio.high)));
     // Only the first and the last run are named, which the verdict compares.
     for (std::size_t r = 0; r < set.runs.size(); r += std::max<std::size_t>(1, set.runs.size() - 1))
-      text += fmt::format(" · {} {}, {}", runLetter(r), runText(set.runs[r]),
+      text += fmt::format(" · {} {}, {}", runLetter(r), runText(set.runs[r], !set.same_model),
                           formatTime(static_cast<double>(set.runs[r].p50_ns)));
     for (std::size_t r = 0; r < set.runs.size(); ++r) {
       if (!timed_[r]) text += fmt::format(" · {} has no times of operations", runLetter(r));

@@ -20,6 +20,7 @@
   PANEL(kRooflinePanel)    \
   PANEL(kLatencyPanel)     \
   PANEL(kKernelsPanel)     \
+  PANEL(kLibraryPanel)     \
   PANEL(kComparePanel)     \
   PANEL(kPrecisionPanel)   \
   PANEL(kTrainingPanel)    \

@@ -241,8 +241,8 @@ class PassesPanel : public Panel {
       swatch(ui_, color);
       ImGui::SameLine(ui_.px(30), 0);
       const float width = ImGui::GetContentRegionAvail().x - ui_.px(12);
-      const bool offered = offerIsPossible(advice, snapshot);
-      const int by_mouse = paragraphWithLinks(ui_, advice.text, {advice.link, offered ? advice.offer : ""}, width);
+      const std::string why_not = whyNotOffer(advice, snapshot);
+      const int by_mouse = paragraphWithLinks(ui_, advice.text, {{advice.link, ""}, {advice.offer, why_not}}, width);
       const int clicked = marked && by_key >= 0 ? by_key : by_mouse;
       if (marked) {
         if (scroll_to_advice_) ImGui::SetScrollHereY(1);
@@ -252,7 +252,7 @@ class PassesPanel : public Panel {
                                                   ui_.theme.accent);
       }
       if (clicked == 0) showAdvised(advice, selection);
-      if (clicked == 1 && offered) takeOffer(advice, snapshot, selection, commands);
+      if (clicked == 1 && !advice.offer.empty() && why_not.empty()) takeOffer(advice, snapshot, selection, commands);
       ImGui::Dummy({1, ui_.px(3)});
       ImGui::PopID();
     }

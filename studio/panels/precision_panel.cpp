@@ -219,7 +219,8 @@ class PrecisionPanel : public Panel {
   void drawRow(const StudioSnapshot& snapshot, int position, Selection& selection, Commands& commands) {
     const PrecisionRow& row = rows_[static_cast<std::size_t>(position)];
     const Theme& theme = ui_.theme;
-    if (table_.beginRow(position, selection.overlaps(row.origins), row.name, theme.text, theme.kind(row.group)))
+    const bool selected = selection.overlaps(row.origins);
+    if (table_.beginRow(position, selected, row.name, theme.text, theme.kind(row.group)))
       selection.select(row.origins, true);
     table_.text(kKind, theme.dim, row.kind);
     table_.text(kNow, theme.text, row.now);
@@ -241,28 +242,30 @@ class PrecisionPanel : public Panel {
     table_.number(kCosine, theme.text, std::isnan(row.cosine) ? "–" : fmt::format("{:.5f}", row.cosine));
     table_.number(kMax, theme.text, std::isnan(row.max_abs) ? "–" : fmt::format("{:.1e}", row.max_abs));
     table_.text(kWhy, theme.dim, row.why);
-    if (table_.cell(kSet)) drawChoices(snapshot, row, position, commands);
+    if (table_.cell(kSet)) drawChoices(snapshot, row, position, selected, commands);
   }
 
-  // Draws the precisions as words: the decided one in accent with a mark, the others to click.
-  void drawChoices(const StudioSnapshot& snapshot, const PrecisionRow& row, int position, Commands& commands) const {
+  // Draws the precisions as words: the decided one in accent with a mark, the others to click. Tab leads to those of a
+  // selected row, which arrow keys select.
+  void drawChoices(const StudioSnapshot& snapshot, const PrecisionRow& row, int position, bool stop,
+                   Commands& commands) const {
     const PrecisionOverride* decided = overrideOf(snapshot, row);
+    const std::string why = whyNotDecide(snapshot);
     ImGui::PushID(position);
     for (std::size_t p = 0; p < kShownPrecisions.size(); ++p) {
       if (!shown_[p]) continue;
       const std::string precision = kShownPrecisions[p];
       const bool chosen = decided != nullptr && decided->precision == precision;
-      const bool offered = snapshot.overrides.possible && isOffered(snapshot, precision, true);
+      const bool offered = chosen || (snapshot.overrides.possible && isOffered(snapshot, precision, true));
       if (p > 0) ImGui::SameLine(0, ui_.px(9));
-      if (chosen) {
-        label(ui_.theme.accent, "[" + precision + "]");
-        if (ImGui::IsItemClicked()) set(snapshot, row, kShownPrecisions[p], commands);
-        continue;
-      }
-      label(offered ? ui_.theme.dim : withAlpha(ui_.theme.dim, 0.5F), precision);
-      if (!offered || !ImGui::IsItemHovered()) continue;
-      ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
-      if (ImGui::IsItemClicked()) set(snapshot, row, kShownPrecisions[p], commands);
+      const std::string word = chosen ? "[" + precision + "]" : precision;
+      const ImVec2 at = ImGui::GetCursorScreenPos(), size = ImGui::CalcTextSize(word.c_str());
+      const bool pressed = invisibleButton(ui_, kShownPrecisions[p], size, stop);
+      const ImU32 color = chosen ? ui_.theme.accent : offered ? ui_.theme.dim : withAlpha(ui_.theme.dim, 0.5F);
+      ImGui::GetWindowDrawList()->AddText(at, color, word.c_str());
+      if (ImGui::IsItemHovered() && offered) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+      if (ImGui::IsItemHovered() && !offered) tooltip(why.empty() ? "This machine or model has none of it." : why);
+      if (pressed && offered) set(snapshot, row, kShownPrecisions[p], commands);
     }
     ImGui::PopID();
   }

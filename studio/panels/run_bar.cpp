@@ -138,6 +138,11 @@ class RunBar : public Panel {
       ImGui::SameLine(0, ui_.px(10));
       ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::floor(ui_.px(6)));
       label(ui_.theme.dim, "Ctrl+O, or drop a file onto the window");
+      drawMeasureAtOnce(snapshot, selection);
+      if (link(ui_, "library", "Library of models and jobs (L)")) {
+        selection.request("tab.library");
+        ImGui::CloseCurrentPopup();
+      }
       if (ui_.recent != nullptr && !ui_.recent->empty()) {
         ImGui::Dummy({1, ui_.px(6)});
         label(ui_.theme.dim, "Recent", ui_.fonts.head);
@@ -146,6 +151,23 @@ class RunBar : public Panel {
       ImGui::EndPopup();
     }
     ImGui::PopStyleVar();
+  }
+
+  // What opening a model does, as a choice.
+  void drawMeasureAtOnce(const StudioSnapshot& snapshot, Selection& selection) const {
+    ImGui::Dummy({1, ui_.px(4)});
+    ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::floor(ui_.px(6)));
+    const float y = ImGui::GetCursorPosY();
+    label(ui_.theme.dim, "A model that opens");
+    for (const bool at_once : {false, true}) {
+      ImGui::SameLine(0, ui_.px(at_once ? 2 : 8));
+      ImGui::SetCursorPosY(y - std::floor(ui_.px(6)));
+      const bool now = snapshot.work.measures_at_once == at_once;
+      const char* text = at_once ? "is optimized at once" : "shows its graph";
+      if (button(ui_, text, text, now ? ButtonLook::kChosen : ButtonLook::kQuiet) && !now)
+        selection.request("file.measure-at-once");
+    }
+    ImGui::Dummy({1, ui_.px(2)});
   }
 
   // Takes over the session's choices, until the user changes them.

@@ -39,16 +39,20 @@ RunHistoryTable::RunHistoryTable(const Ui& ui)
              1, true) {}
 
 void RunHistoryTable::update(const StudioSnapshot& snapshot) {
-  if (shown_history_ == snapshot.history && shown_index_ == snapshot.index) return;
+  if (shown_history_ == snapshot.history && shown_index_ == snapshot.index && shown_set_ == snapshot.comparison) return;
   shown_history_ = snapshot.history;
   shown_index_ = snapshot.index;
+  shown_set_ = snapshot.comparison;
   rows_.clear();
-  const std::string& sha256 = snapshot.job->model.sha256;
+  const auto compared = [&](const RunSummary& run) {
+    return shown_set_ && std::any_of(shown_set_->runs.begin(), shown_set_->runs.end(),
+                                     [&](const RunSummary& other) { return other.id == run.id; });
+  };
+  sha256_ = snapshot.job->model.sha256;
   for (const JobSummary& job : shown_history_->jobs) {
-    if (!sha256.empty() && job.sha256 != sha256) continue;
-    const bool disturbed =
-        std::any_of(job.runs.begin(), job.runs.end(), [](const RunSummary& run) { return run.noise.disturbed(); });
+    const bool disturbed = noiseOf(job).disturbed();
     for (const RunSummary& run : job.runs) {
+      if (!sha256_.empty() && job.sha256 != sha256_ && !compared(run)) continue;
       const bool both = run.variant != "baseline" && job.baseline_p50_ns > 0 && run.p50_ns > 0;
       rows_.push_back(
           {&run, both ? static_cast<double>(job.baseline_p50_ns) / static_cast<double>(run.p50_ns) : 0, disturbed});
@@ -90,7 +94,8 @@ void RunHistoryTable::drawTrend() const {
   const float bottom = window.y + ui_.px(kTrendPoints - 10);
   std::vector<const RunSummary*> runs;
   for (const Row& row : rows_) {
-    if (row.run->variant != "baseline" && row.run->p50_ns > 0) runs.push_back(row.run);
+    const bool of_model = sha256_.empty() || row.run->sha256 == sha256_;
+    if (of_model && row.run->variant != "baseline" && row.run->p50_ns > 0) runs.push_back(row.run);
   }
   std::sort(runs.begin(), runs.end(), [](const RunSummary* a, const RunSummary* b) {
     return std::make_pair(a->started_unix_ns, a->id) < std::make_pair(b->started_unix_ns, b->id);
@@ -105,7 +110,8 @@ void RunHistoryTable::drawTrend() const {
   ImVec2 before{};
   for (std::size_t r = 0; r < runs.size(); ++r) {
     const ImVec2 at = {left + step * static_cast<float>(r), y.at(static_cast<double>(runs[r]->p50_ns))};
-    if (r > 0) list->AddLine(before, at, withAlpha(ui_.theme.accent, 0.5F), 1.5F * ui_.scale);
+    const bool follows = r > 0 && runs[r]->sha256 == runs[r - 1]->sha256;
+    if (follows) list->AddLine(before, at, withAlpha(ui_.theme.accent, 0.5F), 1.5F * ui_.scale);
     before = at;
     const auto chosen = std::find(chosen_.begin(), chosen_.end(), runs[r]->id);
     list->AddCircleFilled(at, ui_.px(chosen != chosen_.end() ? 4 : 2.5F), ui_.theme.accent, 12);
@@ -129,7 +135,8 @@ void RunHistoryTable::draw(Commands& commands) {
       commands.post(ShowJobCommand{run.job});
     table_.number(1, ui_.theme.dim, std::to_string(run.id));
     table_.text(2, i == marked_ ? ui_.theme.accent : ui_.theme.text, dateText(run.started_unix_ns).substr(0, 16));
-    table_.text(3, ui_.theme.text, displayText(run.variant, 24));
+    const std::string model = run.sha256 == sha256_ ? "" : " · " + displayText(fileName(run.model_path), 24);
+    table_.text(3, ui_.theme.text, displayText(run.variant, 24) + model);
     table_.text(4, ui_.theme.text, displayText(run.precision, 12));
     table_.number(5, ui_.theme.dim,
                   run.instances > 1 ? fmt::format("{}×{}", run.instances, run.threads) : std::to_string(run.threads));

@@ -1,4 +1,4 @@
-// The recorded runs of a model as a table with their trend above, from which runs are chosen to compare.
+// The recorded runs of a model, and those of others that are compared, as a table with the model's trend above.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,9 @@ class RunHistoryTable {
   DataTable table_;
   std::shared_ptr<const RunHistory> shown_history_;
   std::shared_ptr<const JobIndex> shown_index_;
-  std::vector<Row> rows_;             // the runs of shown_history_
+  std::shared_ptr<const RunSet> shown_set_;
+  std::string sha256_;                // of the model that is open; empty: none
+  std::vector<Row> rows_;             // the runs of shown_history_ of that model, and those that are compared
   std::vector<std::int64_t> chosen_;  // numbers of the chosen runs, in the order of choice
   int marked_ = -1;                   // index into rows_ that keys have reached; -1: none
 };

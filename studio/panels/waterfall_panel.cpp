@@ -159,10 +159,10 @@ class WaterfallPanel : public Panel {
     if (advice == nullptr) return;
     label(ui_.theme.text, "Next", ui_.fonts.head);
     const float width = ImGui::GetContentRegionAvail().x;
-    if (paragraphWithLinks(ui_, advice->text, {advice->link}, width) == 0) showAdvised(*advice, selection);
+    if (paragraphWithLinks(ui_, advice->text, {{advice->link, ""}}, width) == 0) showAdvised(*advice, selection);
     std::string text = advice->offer;
     if (advice->gain_ns > 0) text += fmt::format(": about {} less", formatTime(advice->gain_ns));
-    const std::string why_not = offerIsPossible(*advice, snapshot) ? "" : whyNotStart(snapshot);
+    const std::string why_not = whyNotOffer(*advice, snapshot);
     if (button(ui_, "next", text, ButtonLook::kPrimary, why_not) || selection.take("waterfall.next"))
       if (why_not.empty()) takeOffer(*advice, snapshot, selection, commands);
     ImGui::Dummy({1, ui_.px(6)});

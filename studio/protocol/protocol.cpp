@@ -125,7 +125,8 @@ struct EnumNames<JobKind> {
       {JobKind::kBaseline, "baseline"}, {JobKind::kOptimize, "optimize"}, {JobKind::kPasses, "passes"},
       {JobKind::kSample, "sample"},     {JobKind::kVerify, "verify"},     {JobKind::kCalibrate, "calibrate"},
       {JobKind::kSearch, "search"},     {JobKind::kBisect, "bisect"},     {JobKind::kBisectFiles, "bisect-files"},
-      {JobKind::kTrain, "train"},       {JobKind::kValues, "values"},     {JobKind::kGenerate, "generate"}};
+      {JobKind::kTrain, "train"},       {JobKind::kValues, "values"},     {JobKind::kGenerate, "generate"},
+      {JobKind::kGraph, "graph"}};
 };
 
 json toJson(const EngineJob& job) {

@@ -54,6 +54,7 @@ constexpr std::uint32_t kMaxFrameBytes = 256u << 20;
 enum class JobKind {
   kBaseline,     // default freeze, timed turn by turn
   kOptimize,     // passes, plan, accuracy, timed turn by turn, export
+  kGraph,        // the graph, the source and what inputs would be given; nothing is run
   kPasses,       // names and summaries of all passes
   kSample,       // writes a small model to kEngineExportFd; the result has its "model_bytes"
   kVerify,       // results of the second model against those of the first

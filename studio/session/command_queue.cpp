@@ -28,6 +28,8 @@ struct ReplacesJob {
   bool operator()(const PassGainsCommand&) const { return false; }
   bool operator()(const ValuesCommand&) const { return false; }
   bool operator()(const OpenFolderCommand&) const { return false; }
+  bool operator()(const MeasureAtOnceCommand&) const { return false; }
+  bool operator()(const LibraryCommand&) const { return false; }
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // See history.h.
 #include "studio/session/history.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -24,18 +26,36 @@ std::shared_ptr<const RunSet> judgedBy(RunSet set, const JobRecord& what_if) {
 }  // namespace
 
 void History::read(const Database& database, std::int64_t job) {
-  auto history = std::make_shared<RunHistory>();
-  path_ = database.path();
-  history->shown_job = job;
-  history->jobs = database.jobs(kMaxJobs);
-  compareShown(database, *history);
-  runs_ = std::move(history);
+  list(database, job);
+  compareShown(database, *runs_);
   auto tunings = std::make_shared<std::vector<TuningEntry>>();
   for (auto& [key, entry] : database.tunings("cpu", machineFacts().isa)) {
     const bool step = entry.spec.compare(0, 5, "plan ") != 0 && entry.spec.compare(0, 7, "reorder") != 0;
     if (step && entry.candidates.size() > 1) tunings->push_back(std::move(entry));
   }
   tunings_ = std::move(tunings);
+}
+
+void History::list(const Database& database, std::int64_t job) {
+  auto history = std::make_shared<RunHistory>();
+  path_ = database.path();
+  history->jobs = database.jobs(kMaxJobs);
+  history->models = libraryOf(history->jobs);
+  history->shown_job = job;
+  runs_ = std::move(history);
+}
+
+void History::readIfThere(const std::string& path) {
+  const std::string wanted = path.empty() ? defaultDatabasePath() : path;
+  if (::access(wanted.c_str(), R_OK) == 0) read(Database::open(wanted, OpenMode::kReadOnly), 0);
+}
+
+void History::refresh(const Database& database) {
+  const std::int64_t shown = runs_ ? runs_->shown_job : 0;
+  list(database, shown);
+  const bool there =
+      std::any_of(runs_->jobs.begin(), runs_->jobs.end(), [shown](const JobSummary& job) { return job.id == shown; });
+  if (!there) list(database, 0);
 }
 
 void History::compareShown(const Database& database, const RunHistory& history) {

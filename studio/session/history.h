@@ -20,6 +20,10 @@ class History {
  public:
   // Reads everything anew, and compares the runs of the shown job. `job`: its number there; 0 if it is not there.
   void read(const Database& database, std::int64_t job);
+  // Reads the database at `path` (empty: the default one) if there is one.
+  void readIfThere(const std::string& path);
+  // Reads the list of jobs anew; what is compared stays.
+  void refresh(const Database& database);
   // Sets recorded runs side by side, the first as the measure; fewer than two: none.
   void compare(const std::vector<std::int64_t>& runs);
   // Sets the last runs of two jobs side by side, `tried` measured against `previous`.
@@ -36,6 +40,7 @@ class History {
   const std::shared_ptr<const std::vector<TuningEntry>>& tunings() const { return tunings_; }
 
  private:
+  void list(const Database& database, std::int64_t job);
   void compareShown(const Database& database, const RunHistory& history);
 
   std::string path_;

@@ -88,13 +88,31 @@ void JobRunner::drop() {
   job_.reset();
 }
 
-void JobRunner::start(PrecisionSearchResult* found) {
+void JobRunner::begin() {
   if (!model_.loaded()) throw Error(ExitCode::kUsage, "Open a model first; recorded runs cannot be run again.");
   if (model_.trustIsAsked()) throw Error(ExitCode::kUsage, "Say first how far this model is to be trusted.");
-  const CheckedModel& model = model_.checked();
-  choices_ = runChoices(model_.request(), std::max(1, model.machine.cores));
+  choices_ = runChoices(model_.request(), std::max(1, model_.checked().machine.cores));
   reporter_.setState(JobState::kWorking, "");
   drop();
+}
+
+void JobRunner::showGraph() {
+  begin();
+  JobDatabase database(model_.databasePath());
+  ModelJob job(model_.checked(), model_.requestWith(decisions_.now(), database), false, reporter_, cancellation_);
+  job.readGraph();
+  const std::vector<InputRecord>& inputs = job.job().model.inputs;
+  const bool unknown =
+      std::any_of(inputs.begin(), inputs.end(), [](const InputRecord& input) { return input.description.empty(); });
+  model_.askInputs(unknown ? "The model does not show what to run it with." : "");
+  if (database.database() != nullptr) history_.read(*database.database(), 0);
+  reporter_.setState(JobState::kReady, "Nothing has run yet; Optimize (F5) measures and rewrites the model.");
+  reporter_.publishRecord(job.job());
+}
+
+void JobRunner::start(PrecisionSearchResult* found) {
+  begin();
+  const CheckedModel& model = model_.checked();
   JobDatabase database(model_.databasePath());
   const JobRequest request = model_.requestWith(decisions_.now(), database);
   model_.askInputs("");

@@ -27,6 +27,8 @@ class JobRunner {
   // Optimizes and measures the open model with the current decisions, records and publishes that. `found`: the search
   // whose choice this is, for the record; may be null.
   void start(PrecisionSearchResult* found = nullptr);
+  // Shows the graph of the open model and what is recorded of it; nothing is run.
+  void showGraph();
   // Measures the current decisions against those in force by interleaved timing; the result takes their place.
   void tryDecisions();
   // Measures what a pass gains, by the last job against one without the pass; nullopt, and a line in the log, if that
@@ -51,6 +53,8 @@ class JobRunner {
   const MachinePeaks& peaks() const { return peaks_; }
 
  private:
+  // Throws unless jobs can run on the open model; offers what its machine can do.
+  void begin();
   void rewrite();
   // The request of tryDecisions(). `previous`: the job that they are measured against.
   JobRequest tryRequest(const JobRecord& previous, JobDatabase& database) const;

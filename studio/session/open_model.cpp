@@ -176,6 +176,7 @@ std::string OpenModel::dropFlag(const std::string& name) {
 
 WorkState OpenModel::work() const {
   WorkState work = work_;
+  work.measures_at_once = options_.measure_at_once;
   if (!loaded()) return work;
   for (FlagInForce& flag : flagsInForce(options_.request)) {
     work.flags += (work.flags.empty() ? "" : " ") + flag.words;

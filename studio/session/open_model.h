@@ -18,6 +18,7 @@ struct SessionOptions {
   std::string database_path;        // database of recorded runs; empty: the default one
   JobRequest request;               // request of the command line, for every job
   std::vector<std::string> worker;  // command that models are run by (session_worker.h); empty: by this machine
+  bool measure_at_once = true;      // models are optimized when they are opened; else their graph alone is shown
   bool ask_trust = false;           // dangerous models wait for a TrustCommand; else they run in the sandbox
 };
 
@@ -56,6 +57,10 @@ class OpenModel {
   bool trustIsAsked() const { return work_.trust.asked(); }
   // Ends the question; a model that is trusted runs without the sandbox, and is not asked about again.
   void answerTrust(bool trusted);
+
+  // True if models are optimized when they are opened.
+  bool measuresAtOnce() const { return options_.measure_at_once; }
+  void setMeasuresAtOnce(bool at_once) { options_.measure_at_once = at_once; }
 
   // The request of jobs on the model, without decisions.
   const JobRequest& request() const { return options_.request; }

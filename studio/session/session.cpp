@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "profiler/text.h"
+#include "studio/session/library_change.h"
 #include "studio/session/open_folder.h"
 
 namespace ipex_studio {
@@ -47,6 +48,8 @@ void Session::post(Command command) {
 }
 
 void Session::work() {
+  // Before anything is open the window lists what was recorded.
+  if (model_.file().empty()) beside([this] { history_.readIfThere(model_.databasePath()); });
   while (const std::optional<Command> command = queue_.next()) {
     std::visit([this](const auto& wish) { handle(wish); }, *command);
     feed_.setTimed(false);
@@ -92,7 +95,7 @@ void Session::tell(const WrittenFile& file) {
 }
 
 void Session::handle(const OpenCommand& command) {
-  guarded([&] { open(command.path); });
+  guarded([&] { open(command.path, model_.measuresAtOnce()); });
 }
 
 void Session::handle(const OptimizeCommand& command) {
@@ -188,7 +191,20 @@ void Session::handle(const OpenFolderCommand& command) {
 void Session::handle(const OpenSampleCommand&) {
   guarded([&] {
     setState(JobState::kWorking, "");
-    open(writeSampleModel(queue_.cancellation()));
+    open(writeSampleModel(queue_.cancellation()), true);
+  });
+}
+
+void Session::handle(const MeasureAtOnceCommand& command) {
+  beside([&] { model_.setMeasuresAtOnce(command.on); });
+}
+
+void Session::handle(const LibraryCommand& command) {
+  beside([&] {
+    if (history_.path().empty()) throw Error(ExitCode::kUsage, "There is no database of recorded runs.");
+    Database database = Database::open(history_.path(), OpenMode::kReadWrite);
+    tell(changeLibrary(command, database));
+    history_.refresh(database);
   });
 }
 
@@ -203,7 +219,7 @@ void Session::closeModel() {
   tuning_.forgetInterrupted();
 }
 
-void Session::open(const std::string& path) {
+void Session::open(const std::string& path, bool at_once) {
   setState(JobState::kWorking, "");
   closeModel();
   model_.choose(path);
@@ -218,7 +234,12 @@ void Session::open(const std::string& path) {
   model_.load();
   tuning_.lookForInterrupted();
   publishRecord(model_.record());
-  if (!model_.askTrust()) runner_.start();
+  if (!model_.askTrust()) begin(at_once);
+}
+
+void Session::begin(bool at_once) {
+  if (at_once) return runner_.start();
+  runner_.showGraph();
 }
 
 void Session::openDatabase(const std::string& path) {
@@ -256,7 +277,7 @@ void Session::answerTrust(TrustAnswer answer) {
     return;
   }
   model_.answerTrust(answer == TrustAnswer::kTrust);
-  runner_.start();
+  begin(model_.measuresAtOnce());
 }
 
 void Session::onProgress(const std::string& stage, double fraction, double eta_s) {

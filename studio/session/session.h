@@ -64,7 +64,11 @@ class Session : public SnapshotSource, private Reporter {
   void handle(const ValuesCommand& command);
   void handle(const OpenFolderCommand& command);
   void handle(const OpenSampleCommand& command);
-  void open(const std::string& path);
+  void handle(const MeasureAtOnceCommand& command);
+  void handle(const LibraryCommand& command);
+  // Runs the model that was opened, or shows its graph alone.
+  void begin(bool at_once);
+  void open(const std::string& path, bool at_once);
   void openDatabase(const std::string& path);
   void showJob(const Database& database, std::int64_t id);
   // Drops everything that belongs to the open file.

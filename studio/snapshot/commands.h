@@ -10,6 +10,7 @@
 
 #include "core/record/records.h"
 #include "core/record/request.h"
+#include "profiler/database.h"
 #include "studio/snapshot/overrides.h"
 
 namespace ipex_studio {
@@ -24,6 +25,19 @@ struct OpenCommand {
 
 // Make a small model, and open it: for those who have none at hand.
 struct OpenSampleCommand {};
+
+// Optimize models as soon as they are opened, or show their graph alone; for those that are opened from now on.
+struct MeasureAtOnceCommand {
+  bool on = false;
+};
+
+// Name, pin or forget a model or a job of the database.
+struct LibraryCommand {
+  enum class Action { kName, kPin, kUnpin, kForget };
+  Action action = Action::kName;
+  LibraryItem item;
+  std::string name;  // for kName; empty: none
+};
 
 // Optimize, verify and measure the open model with these choices.
 struct OptimizeCommand {
@@ -136,10 +150,11 @@ struct DropFlagCommand {
   std::string name;  // "--instances"
 };
 
-using Command = std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand,
-                             ShowJobCommand, CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand,
-                             TuneCommand, ReportCommand, FlagsCommand, DropFlagCommand, FirstWrongNodeCommand,
-                             OpenFolderCommand, OpenSampleCommand, PassGainsCommand, ValuesCommand>;
+using Command =
+    std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand, ShowJobCommand,
+                 CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand, TuneCommand, ReportCommand,
+                 FlagsCommand, DropFlagCommand, FirstWrongNodeCommand, OpenFolderCommand, OpenSampleCommand,
+                 PassGainsCommand, ValuesCommand, MeasureAtOnceCommand, LibraryCommand>;
 
 // Filled by panels on the drawing thread, emptied by the window after each frame.
 class Commands {

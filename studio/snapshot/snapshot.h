@@ -15,6 +15,7 @@
 #include "core/record/source_record.h"
 #include "core/record/tuning_store.h"
 #include "profiler/comparison.h"
+#include "profiler/library/library.h"
 #include "studio/snapshot/commands.h"
 #include "studio/snapshot/snapshot_index.h"
 #include "studio/snapshot/snapshot_peaks.h"
@@ -67,9 +68,10 @@ struct RunChoices {
 
 // Earlier recorded runs.
 struct RunHistory {
-  std::vector<JobSummary> jobs;  // newest first
-  std::int64_t shown_job = 0;    // number of the job whose record the snapshot holds; 0: it is not recorded (yet)
-  std::string message;           // why there is no history, as a sentence; empty otherwise
+  std::vector<JobSummary> jobs;      // newest first
+  std::vector<LibraryModel> models;  // of the jobs
+  std::int64_t shown_job = 0;        // number of the job whose record the snapshot holds; 0: it is not recorded (yet)
+  std::string message;               // why there is no history, as a sentence; empty otherwise
 };
 
 struct StudioSnapshot {

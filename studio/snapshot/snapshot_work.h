@@ -91,7 +91,8 @@ struct WorkState {
   std::string flags;                          // flags of the command line in force, as words that give them again
   std::vector<FlagShown> flags_in_force;      // one by one
   FlagsAnswer flags_answer;
-  bool prepared = false;  // true: --prepared is among the flags, so the export dialog begins with it
+  bool measures_at_once = false;  // true: models are optimized when they are opened
+  bool prepared = false;          // true: --prepared is among the flags, so the export dialog begins with it
 };
 
 }  // namespace ipex_studio

@@ -3,10 +3,9 @@
 
 namespace ipex_studio {
 
-bool offerIsPossible(const Advice& advice, const StudioSnapshot& snapshot) {
-  if (advice.offer.empty()) return false;
-  if (advice.threads > 0) return whyNotStart(snapshot).empty();
-  return advice.try_it.empty() ? !advice.action.empty() && snapshot.work.tuning.possible : snapshot.overrides.possible;
+std::string whyNotOffer(const Advice& advice, const StudioSnapshot& snapshot) {
+  if (advice.offer.empty()) return "";
+  return advice.try_it.empty() ? whyNotStart(snapshot) : whyNotDecide(snapshot);
 }
 
 void takeOffer(const Advice& advice, const StudioSnapshot& snapshot, Selection& selection, Commands& commands) {

@@ -7,8 +7,8 @@
 
 namespace ipex_studio {
 
-// True if what the advice offers can be done now.
-bool offerIsPossible(const Advice& advice, const StudioSnapshot& snapshot);
+// Why what the advice offers cannot be done now, as a sentence; empty if it can, and where it offers nothing.
+std::string whyNotOffer(const Advice& advice, const StudioSnapshot& snapshot);
 // Does it: starts its action, or measures its decisions.
 void takeOffer(const Advice& advice, const StudioSnapshot& snapshot, Selection& selection, Commands& commands);
 // Shows what the advice is about.

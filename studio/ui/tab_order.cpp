@@ -101,7 +101,16 @@ const char* TabOrder::action() const {
                    {TabStop::kGraph, ImGuiKey_UpArrow, "graph.producer"},
                    {TabStop::kGraph, ImGuiKey_DownArrow, "graph.consumer"},
                    {TabStop::kInspector, ImGuiKey_UpArrow, "inspector.page-up"},
-                   {TabStop::kInspector, ImGuiKey_DownArrow, "inspector.page-down"}};
+                   {TabStop::kInspector, ImGuiKey_DownArrow, "inspector.page-down"},
+                   {TabStop::kLeftEdge, ImGuiKey_LeftArrow, "panel.passes-narrower"},
+                   {TabStop::kLeftEdge, ImGuiKey_RightArrow, "panel.passes-wider"},
+                   {TabStop::kLeftEdge, ImGuiKey_Enter, "panel.passes"},
+                   {TabStop::kRightEdge, ImGuiKey_LeftArrow, "panel.inspector-wider"},
+                   {TabStop::kRightEdge, ImGuiKey_RightArrow, "panel.inspector-narrower"},
+                   {TabStop::kRightEdge, ImGuiKey_Enter, "panel.inspector"},
+                   {TabStop::kBottomEdge, ImGuiKey_UpArrow, "panel.bottom-taller"},
+                   {TabStop::kBottomEdge, ImGuiKey_DownArrow, "panel.bottom-lower"},
+                   {TabStop::kBottomEdge, ImGuiKey_Enter, "panel.bottom"}};
   for (const auto& meaning : kMeanings) {
     if (at() == meaning.kind && keyPressed(meaning.key)) return meaning.action;
   }

@@ -18,6 +18,10 @@ enum class TabStop {
   kTabs,       // Left and Right bring other tabs to the front
   kGraph,      // Up and Down walk along the edges
   kInspector,  // Up and Down scroll
+  // Edges between parts of the window: arrow keys move them, Enter hides the part.
+  kLeftEdge,
+  kRightEdge,
+  kBottomEdge,
 };
 
 class TabOrder {

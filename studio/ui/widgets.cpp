@@ -31,12 +31,6 @@ ImVec2 sizeOf(const std::string& text) { return ImGui::CalcTextSize(text.data(),
 
 void unformatted(const std::string& text) { ImGui::TextUnformatted(text.data(), text.data() + text.size()); }
 
-// True if keys have reached the item before, which is a stop for Tab.
-bool reachedByKeys(const Ui& ui, TabStop kind = TabStop::kPress) {
-  const bool by_tab = ui.tabs != nullptr && ui.tabs->stop(kind);
-  return by_tab || (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible);
-}
-
 // True if the reached item is pressed by a key. Space is ImGui's own where arrow keys have reached it.
 bool pressedByKey(const Ui& ui) {
   return ui.tabs != nullptr && ui.tabs->at() != TabStop::kNone ? ui.tabs->pressed() : keyPressedOnce(ImGuiKey_Enter);
@@ -126,7 +120,7 @@ void labelRight(ImU32 color, const std::string& text, float right, ImFont* font)
   label(color, text);
 }
 
-int paragraphWithLinks(const Ui& ui, const std::string& text, const std::vector<std::string>& links, float width) {
+int paragraphWithLinks(const Ui& ui, const std::string& text, const std::vector<TextLink>& links, float width) {
   const float line = std::floor(ImGui::GetFontSize() * 1.18F);
   const float left = ImGui::GetCursorPosX();
   float y = ImGui::GetCursorPosY();
@@ -142,37 +136,40 @@ int paragraphWithLinks(const Ui& ui, const std::string& text, const std::vector<
   }
   int clicked = -1;
   for (std::size_t l = 0; l < links.size(); ++l) {
-    if (links[l].empty()) continue;
+    if (links[l].text.empty()) continue;
     const float gap = ui.px(l == 0 ? 6 : 10);
-    const bool fits = used + gap + sizeOf(links[l]).x <= width;
+    const bool fits = used + gap + sizeOf(links[l].text).x <= width;
     if (!fits) y += line;
     const float x = fits ? used + gap : 0;
     ImGui::SetCursorPos({left + x, y});
     ImGui::PushID(static_cast<int>(l));
-    if (link(ui, "link", links[l])) clicked = static_cast<int>(l);
+    if (link(ui, "link", links[l].text, links[l].why_not)) clicked = static_cast<int>(l);
     ImGui::PopID();
-    used = x + sizeOf(links[l]).x;
+    used = x + sizeOf(links[l].text).x;
   }
   ImGui::SetCursorPos({left, y + line});
   return clicked;
 }
 
-bool link(const Ui& ui, const char* id, const std::string& text) {
+bool link(const Ui& ui, const char* id, const std::string& text, const std::string& why_not) {
   ImGui::PushID(id);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const ImVec2 size = sizeOf(text);
+  const bool enabled = why_not.empty();
   bool clicked = ImGui::InvisibleButton("link", {std::max(size.x, 1.F), std::max(size.y, 1.F)});
-  const bool reached = reachedByKeys(ui);
+  const bool reached = reachedByKeys(ui, TabStop::kPress);
   clicked = clicked || (reached && pressedByKey(ui));
   ImDrawList* list = ImGui::GetWindowDrawList();
-  list->AddText(at, ui.theme.accent, text.data(), text.data() + text.size());
+  const ImU32 color = enabled ? ui.theme.accent : mixColors(ui.theme.faint, ui.theme.dim, 0.4F);
+  list->AddText(at, color, text.data(), text.data() + text.size());
   if (reached) focusRing(ui, at, {at.x + size.x, at.y + size.y});
-  if (ImGui::IsItemHovered()) {
-    list->AddLine({at.x, at.y + size.y - 1}, {at.x + size.x, at.y + size.y - 1}, ui.theme.accent);
+  if (ImGui::IsItemHovered() && enabled) {
+    list->AddLine({at.x, at.y + size.y - 1}, {at.x + size.x, at.y + size.y - 1}, color);
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
   }
+  if (!enabled && (ImGui::IsItemHovered() || reached)) tooltip(why_not);
   ImGui::PopID();
-  return clicked;
+  return clicked && enabled;
 }
 
 ImVec2 buttonSize(const Ui& ui, const std::string& text, ImFont* font) {
@@ -192,7 +189,7 @@ bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook lo
   ImGui::PushID(id);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const bool pressed = ImGui::InvisibleButton("button", size);
-  const bool reached = reachedByKeys(ui);
+  const bool reached = reachedByKeys(ui, TabStop::kPress);
   const bool clicked = enabled && (pressed || (reached && pressedByKey(ui)));
   const bool hovered = ImGui::IsItemHovered() && enabled;
   const bool held = ImGui::IsItemActive() && enabled;
@@ -229,11 +226,16 @@ bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook lo
   return clicked;
 }
 
-bool invisibleButton(const Ui& ui, const char* id, ImVec2 size) {
+bool invisibleButton(const Ui& ui, const char* id, ImVec2 size, bool stop) {
   const bool pressed = ImGui::InvisibleButton(id, size);
-  const bool reached = reachedByKeys(ui);
+  const bool reached = reachedByKeys(ui, TabStop::kPress, stop);
   if (reached) focusRing(ui, ImGui::GetItemRectMin(), ImGui::GetItemRectMax());
   return pressed || (reached && pressedByKey(ui));
+}
+
+bool reachedByKeys(const Ui& ui, TabStop kind, bool stop) {
+  const bool by_tab = stop && ui.tabs != nullptr && ui.tabs->stop(kind);
+  return by_tab || (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible);
 }
 
 void tabField(const Ui& ui) {

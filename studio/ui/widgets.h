@@ -11,12 +11,12 @@
 
 #include "core/record/options.h"
 #include "studio/ui/fonts.h"
+#include "studio/ui/tab_order.h"
 #include "studio/ui/theme.h"
 
 namespace ipex_studio {
 
 class SceneService;
-class TabOrder;
 
 // Data of the window that widgets need. Theme and fonts change only between frames.
 struct Ui {
@@ -46,12 +46,15 @@ void fittedLabel(const Ui& ui, ImU32 color, const std::string& text, float width
 // One line whose right end is `right` pixels from the window's left edge.
 void labelRight(ImU32 color, const std::string& text, float right, ImFont* font = nullptr);
 
-// Text wrapped to `width` pixels, with links after the last word (none where empty). Returns the index of the clicked
-// link; -1: none.
-int paragraphWithLinks(const Ui& ui, const std::string& text, const std::vector<std::string>& links, float width);
+struct TextLink {
+  std::string text;     // empty: there is none
+  std::string why_not;  // as for link()
+};
+// Text wrapped to `width` pixels, with links after the last word. Returns the index of the clicked link; -1: none.
+int paragraphWithLinks(const Ui& ui, const std::string& text, const std::vector<TextLink>& links, float width);
 
-// Accent-coloured text; true if it was clicked. `id` tells equal texts apart.
-bool link(const Ui& ui, const char* id, const std::string& text);
+// Accent-coloured text; true if it was clicked. `id` tells equal texts apart. `why_not`: as for button().
+bool link(const Ui& ui, const char* id, const std::string& text, const std::string& why_not = {});
 
 enum class ButtonLook { kPlain, kPrimary, kQuiet, kChosen };
 bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook look, ImFont* font = nullptr);
@@ -59,8 +62,10 @@ bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook lo
 bool button(const Ui& ui, const char* id, const std::string& text, ButtonLook look, const std::string& why_not,
             ImFont* font = nullptr);
 ImVec2 buttonSize(const Ui& ui, const std::string& text, ImFont* font = nullptr);
-// A button that its caller draws, over the next `size` pixels.
-bool invisibleButton(const Ui& ui, const char* id, ImVec2 size);
+// A button that its caller draws, over the next `size` pixels. `stop`: Tab leads to it.
+bool invisibleButton(const Ui& ui, const char* id, ImVec2 size, bool stop = true);
+// True if keys have reached the item before, which is a stop for Tab unless `stop` is false.
+bool reachedByKeys(const Ui& ui, TabStop kind, bool stop = true);
 // Lets Tab lead to the text field before.
 void tabField(const Ui& ui);
 // Draws a frame around the part of the window between these corners, to which Tab has led.

@@ -131,7 +131,18 @@ void App::act(const StudioSnapshot& snapshot) {
                                    ? opened_
                                    : std::filesystem::absolute(opened_, ignored).lexically_normal().string());
   }
+  offerLibrary(snapshot);
   scrub(snapshot);
+}
+
+// While nothing is open the library is what there is to look at; a file that opens takes its place.
+void App::offerLibrary(const StudioSnapshot& snapshot) {
+  const bool empty = snapshot.status.state == JobState::kEmpty;
+  if (empty && !library_offered_ && tab_ == "waterfall" && !snapshot.history->models.empty()) {
+    library_offered_ = true;
+    tab_ = "library";
+  }
+  if (!empty && std::exchange(library_offered_, false) && tab_ == "library") tab_ = "waterfall";
 }
 
 // Selects the first wrong node once it is found, on both sides of the graph, and asks for what it gives.
@@ -209,6 +220,10 @@ void App::frame(const StudioSnapshot& snapshot, Commands& commands) {
   act(snapshot);
   const std::string written = lastWritten(snapshot);
   if (selection_.take("report.folder") && !written.empty()) commands.post(OpenFolderCommand{written});
+  if (selection_.take("file.measure-at-once")) {
+    settings_.measure_at_once = !snapshot.work.measures_at_once;
+    commands.post(MeasureAtOnceCommand{settings_.measure_at_once});
+  }
   if (alone_ != nullptr) {
     if (beginArea(ui_, alone_->name(), size, ui_.theme.panel, {0, 0}, ImGuiWindowFlags_NoScrollbar)) {
       areaStop(alone_->place(), alone_->name());
@@ -310,9 +325,10 @@ void App::drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 siz
   // Each grip draws the hairline in its middle.
   ImGui::SetCursorPos({0, top - 1});
   hairline(ui_);
-  const float moved_left = splitter("left", {left - grip / 2, top}, {grip, middle}, true, &set.hide_left);
-  const float moved_right = splitter("right", {left + centre - grip / 2, top}, {grip, middle}, true, &hide_right);
-  const float moved_bottom = splitter("bottom", {0, top + middle - grip / 2}, {size.x, grip}, false, &set.hide_bottom);
+  const float moved_left = splitter(TabStop::kLeftEdge, {left - grip / 2, top}, {grip, middle}, &set.hide_left);
+  const float moved_right = splitter(TabStop::kRightEdge, {left + centre - grip / 2, top}, {grip, middle}, &hide_right);
+  const float moved_bottom =
+      splitter(TabStop::kBottomEdge, {0, top + middle - grip / 2}, {size.x, grip}, &set.hide_bottom);
   if (moved_left != 0 && !set.hide_left) set.left = (left + moved_left) / ui_.scale;
   if (moved_right != 0 && !hide_right) set.right = (right - moved_right) / ui_.scale;
   if (moved_bottom != 0 && !set.hide_bottom) set.bottom = (bottom - moved_bottom) / ui_.scale;
@@ -349,10 +365,12 @@ void App::rail(const char* id, const char* what, ImVec2 at, ImVec2 size, bool* h
   endArea();
 }
 
-float App::splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical, bool* hide) {
+// Draws the edge of a part, which mouse and keys move; returns by how much the mouse has.
+float App::splitter(TabStop edge, ImVec2 at, ImVec2 size, bool* hide) {
+  const bool vertical = edge != TabStop::kBottomEdge;
   // The grip is a child window, so that it lies above its neighbours and gets the mouse.
   ImGui::SetCursorPos(at);
-  ImGui::PushID(id);
+  ImGui::PushID(static_cast<int>(edge));
   float moved = 0;
   if (ImGui::BeginChild("splitter", size, false, ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoScrollbar)) {
     const ImVec2 corner = ImGui::GetWindowPos();
@@ -361,6 +379,9 @@ float App::splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical, bool*
     const ImVec2 high = vertical ? ImVec2(low.x + 1, low.y + size.y) : ImVec2(low.x + size.x, low.y + 1);
     ImGui::GetWindowDrawList()->AddRectFilled(low, high, ui_.theme.line);
     ImGui::InvisibleButton("grip", size);
+    // The rail in the place of a hidden part is a stop of its own.
+    if (!*hide && tabs_.stop(edge))
+      partRing(ui_, {low.x - ui_.px(3), low.y - ui_.px(3)}, {high.x + ui_.px(3), high.y + ui_.px(3)});
     if (ImGui::IsItemHovered() || ImGui::IsItemActive()) {
       ImGui::SetMouseCursor(vertical ? ImGuiMouseCursor_ResizeEW : ImGuiMouseCursor_ResizeNS);
     }

@@ -56,6 +56,7 @@ class App {
  private:
   void act(const StudioSnapshot& snapshot);
   void bringForward();
+  void offerLibrary(const StudioSnapshot& snapshot);
   void scrub(const StudioSnapshot& snapshot);
   void showFirstWrong(const StudioSnapshot& snapshot);
   void drawAll(const StudioSnapshot& snapshot, Commands& commands, ImVec2 size);
@@ -65,7 +66,7 @@ class App {
   void followKeys();
   void areaStop(PanelPlace place, const char* name);
   float tabPadding(float width) const;
-  float splitter(const char* id, ImVec2 at, ImVec2 size, bool vertical, bool* hide);
+  float splitter(TabStop edge, ImVec2 at, ImVec2 size, bool* hide);
   void rail(const char* id, const char* what, ImVec2 at, ImVec2 size, bool* hidden);
   Panel* panelAt(PanelPlace place) const;
 
@@ -84,6 +85,7 @@ class App {
   bool folded_right_ = false;  // true: the inspector was hidden for want of room, not by the user
   Panel* alone_ = nullptr;
   std::string tab_ = "waterfall";
+  bool library_offered_ = false;               // true: while nothing was open the library came to the front by itself
   std::shared_ptr<const BisectRecord> found_;  // first wrong node of the last snapshot
   bool asks_values_ = false;  // true: the values of the first wrong node are asked for once no job runs
   std::shared_ptr<const TrainingRecord> training_;  // of the last snapshot

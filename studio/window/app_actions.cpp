@@ -47,7 +47,10 @@ bool chordIsPressed(std::string keys, bool typing) {
 // Actions of the window itself, and those that several tabs can do.
 std::vector<ActionGroup> windowActions() {
   return {
-      {200, {{"file.open", "Open a model or recorded runs", "Ctrl+O"}, {"file.sample", "Open a sample model", ""}}},
+      {200,
+       {{"file.open", "Open a model or recorded runs", "Ctrl+O"},
+        {"file.sample", "Open a sample model", ""},
+        {"file.measure-at-once", "Measure models at once when they open, or no longer", ""}}},
       {220,
        {{"palette", "Command palette", "Ctrl+P"},
         {"shortcuts", "Keyboard shortcuts", "F1"},

@@ -16,8 +16,9 @@ namespace ipex_studio {
 namespace {
 
 constexpr auto kLongestWait = std::chrono::minutes(10);
-constexpr const char* kVerbs[] = {"open",  "wait",   "scrub", "select", "do",    "expect", "screenshot", "report",
-                                  "trust", "export", "tune",  "load",   "flags", "inputs", "key"};
+constexpr const char* kVerbs[] = {"open",       "wait",   "scrub", "select",  "do",     "expect",
+                                  "screenshot", "report", "trust", "export",  "tune",   "load",
+                                  "flags",      "inputs", "key",   "library", "compare"};
 constexpr const char* kStates[] = {"empty", "ready", "recorded", "working", "done", "failed", "cancelled"};
 
 std::int32_t shownStage(const StudioSnapshot& snapshot, const Selection& selection) {
@@ -57,12 +58,12 @@ Script Script::parse(const std::string& text) {
     if (rest != std::string::npos) step.rest = line.substr(rest, line.find_last_not_of(" \t\r") - rest + 1);
     const bool known = std::find(std::begin(kVerbs), std::end(kVerbs), step.verb) != std::end(kVerbs);
     if (!known || step.rest.empty()) {
-      throw Error(
-          ExitCode::kUsage,
-          fmt::format("Line {} of the script is no step: '{}'; steps are open, wait, scrub, "
-                      "select, key, do, expect, screenshot, report, trust, export, tune, load, flags and inputs, each "
-                      "with what to do it with.",
-                      number, displayText(line, 80)));
+      throw Error(ExitCode::kUsage,
+                  fmt::format("Line {} of the script is no step: '{}'; steps are open, wait, scrub, "
+                              "select, key, do, expect, screenshot, report, trust, export, tune, load, flags, inputs, "
+                              "library and compare, each "
+                              "with what to do it with.",
+                              number, displayText(line, 80)));
     }
     const auto& actions = allActions();
     const bool action = step.verb != "do" || std::any_of(actions.begin(), actions.end(),
@@ -109,6 +110,8 @@ bool Script::run(const Step& step, const Frame& frame) {
   if (step.verb == "tune") frame.post(tuneStep(step.rest, step.line));
   if (step.verb == "flags") frame.post(FlagsCommand{step.rest});
   if (step.verb == "inputs") frame.post(inputsStep(step.rest, frame.snapshot));
+  if (step.verb == "library") frame.post(libraryStep(step.rest, step.line, frame.snapshot));
+  if (step.verb == "compare") frame.post(compareStep(step.rest, step.line));
   if (step.verb == "load") frame.post(loadStep(step.rest, step.line, frame.snapshot));
   return true;
 }

@@ -10,9 +10,11 @@
 //   do ACTION            an action of the command palette: graph.fit, color.kernel, tab.text, run.optimize …
 //   expect KEY VALUE     state, pass, selected (at least so many nodes' origins), nodes (of the graph after the pass),
 //                        blocked (frames of ours over 100 ms), dialogs (1 while a dialog or menu is open),
-//                        export (done, failed …); message, recipe, kernel (of what is selected), status (the line at
-//                        the bottom) contain VALUE; findings, tradeoffs, decisions, tries, gains (of passes), bars (of
-//                        the waterfall), asked (for other inputs) are at least so many
+//                        export (done, failed …), lamp (quiet, busy, throttled or nothing); message, recipe, kernel (of
+//                        what is selected), status (the line at the bottom), next (what is recommended to press, and
+//                        why) contain VALUE; findings, tradeoffs, decisions, tries, gains (of passes), bars (of the
+//                        waterfall), advice, asked (for other inputs), models and pinned (of the library), compared
+//                        (runs side by side) are at least so many
 //   screenshot FILE.png
 //   report FILE          what is on the screen, as .html or .png
 //   trust ANSWER         sandbox, trust or refuse
@@ -22,7 +24,10 @@
 //   flags WORDS          flags of `ipex-studio run` for the open model, which is optimized with them
 //   inputs A | B …       values of --input, with which the open model is optimized
 //   load NAME            the decisions of a point of the precision plot
+//   library ACTION WHAT  name (a name follows), pin, unpin or forget a job or model, as `ipex-studio db` names them
+//   compare RUN RUN …    recorded runs side by side
 //
+// Models are optimized as they are opened, as long as the script does not ask for file.measure-at-once.
 // Empty lines and lines that begin with # are skipped. Durations are seconds.
 #pragma once
 
@@ -43,6 +48,8 @@ Command trustStep(const std::string& rest, int line);
 Command exportStep(const std::string& rest, int line);
 Command tuneStep(const std::string& rest, int line);
 Command inputsStep(const std::string& rest, const StudioSnapshot& snapshot);
+Command libraryStep(const std::string& rest, int line, const StudioSnapshot& snapshot);
+Command compareStep(const std::string& rest, int line);
 Command loadStep(const std::string& rest, int line, const StudioSnapshot& snapshot);
 // The value of a fact about work that `expect` may ask for; nullopt for other keys. `good`: true if it is as `value`
 // says.

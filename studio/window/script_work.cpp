@@ -7,7 +7,9 @@
 
 #include "core/base/error.h"
 #include "core/record/request_form.h"
+#include "profiler/library/library.h"
 #include "studio/panels/pareto_plot.h"
+#include "studio/snapshot/snapshot_advice.h"
 #include "studio/window/script.h"
 
 namespace ipex_studio {
@@ -41,6 +43,15 @@ void setTune(TuneCommand* command, const std::string& key, const std::string& va
     choices += fmt::format("{}{}", choices.empty() ? "" : &field == &fields.back() ? " or " : ", ", field.form.key);
   }
   unknown(line, key, choices);
+}
+
+// Number of models and jobs that are pinned.
+std::size_t pinnedItems(const RunHistory& history) {
+  const auto models = std::count_if(history.models.begin(), history.models.end(),
+                                    [](const LibraryModel& model) { return model.pinned; });
+  const auto jobs =
+      std::count_if(history.jobs.begin(), history.jobs.end(), [](const JobSummary& job) { return job.pinned; });
+  return static_cast<std::size_t>(models + jobs);
 }
 
 }  // namespace
@@ -122,6 +133,33 @@ Command loadStep(const std::string& rest, int line, const StudioSnapshot& snapsh
                           displayText(rest, 80), displayText(names, 400)));
 }
 
+Command libraryStep(const std::string& rest, int line, const StudioSnapshot& snapshot) {
+  const std::vector<std::string> words = wordsOf(rest);
+  LibraryCommand command;
+  if (words[0] == "name")
+    command.action = LibraryCommand::Action::kName;
+  else if (words[0] == "pin")
+    command.action = LibraryCommand::Action::kPin;
+  else if (words[0] == "unpin")
+    command.action = LibraryCommand::Action::kUnpin;
+  else if (words[0] == "forget")
+    command.action = LibraryCommand::Action::kForget;
+  else
+    unknown(line, words[0], "name, pin, unpin or forget");
+  command.item = findItem(snapshot.history->jobs, words.size() > 1 ? words[1] : "");
+  for (std::size_t w = 2; w < words.size(); ++w) command.name += (command.name.empty() ? "" : " ") + words[w];
+  return command;
+}
+
+Command compareStep(const std::string& rest, int line) {
+  CompareCommand command;
+  for (const std::string& word : wordsOf(rest)) {
+    command.runs.push_back(std::strtoll(word.c_str(), nullptr, 10));
+    if (command.runs.back() <= 0) unknown(line, word, "numbers of runs");
+  }
+  return command;
+}
+
 std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::string& key, const std::string& value,
                                     bool* good) {
   constexpr const char* kExports[] = {"none", "writing", "verifying", "done", "failed", "asked"};
@@ -130,8 +168,23 @@ std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::s
     *good = snapshot.work.tuning.recipe.find(value) != std::string::npos;
     return displayText(snapshot.work.tuning.recipe, 300);
   }
+  if (key == "next") {
+    const Advice* next = recommendedAdvice(snapshot.index->advice);
+    const std::string text = next == nullptr ? "" : next->offer + ": " + next->text;
+    *good = text.find(value) != std::string::npos;
+    return displayText(text, 400);
+  }
+  if (key == "lamp") return noiseName(snapshot.index->noise.level);
   std::size_t count = 0;
-  if (key == "findings")
+  if (key == "advice")
+    count = snapshot.index->advice.size();
+  else if (key == "models")
+    count = snapshot.history->models.size();
+  else if (key == "pinned")
+    count = pinnedItems(*snapshot.history);
+  else if (key == "compared")
+    count = snapshot.comparison ? snapshot.comparison->runs.size() : 0;
+  else if (key == "findings")
     count = snapshot.work.trust.findings.size();
   else if (key == "tradeoffs")
     count = snapshot.job->tradeoffs.size();

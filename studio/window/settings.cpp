@@ -24,8 +24,9 @@ float fontSizeOf(const std::string& text) {
 
 bool WindowSettings::operator==(const WindowSettings& other) const {
   return left == other.left && right == other.right && bottom == other.bottom && hide_left == other.hide_left &&
-         hide_right == other.hide_right && hide_bottom == other.hide_bottom && theme == other.theme &&
-         scale == other.scale && recent == other.recent;
+         hide_right == other.hide_right && hide_bottom == other.hide_bottom &&
+         measure_at_once == other.measure_at_once && theme == other.theme && scale == other.scale &&
+         recent == other.recent;
 }
 
 bool rememberRecent(WindowSettings* settings, const std::string& path) {
@@ -61,6 +62,7 @@ WindowSettings readSettings(const std::string& path) {
     if (key == "hide-left") settings.hide_left = value == "1";
     if (key == "hide-right") settings.hide_right = value == "1";
     if (key == "hide-bottom") settings.hide_bottom = value == "1";
+    if (key == "measure-at-once") settings.measure_at_once = value == "1";
     if (key == "theme" && (value == "dark" || value == "light" || value == "contrast")) settings.theme = value;
     const bool known = std::find(settings.recent.begin(), settings.recent.end(), value) != settings.recent.end();
     if (key == "recent" && !value.empty() && value[0] == '/' && !known && settings.recent.size() < kMaxRecent)
@@ -85,7 +87,8 @@ bool writeSettings(const std::string& path, const WindowSettings& settings) {
     file << fmt::format("left={}\nright={}\nbottom={}\nhide-left={:d}\nhide-right={:d}\nhide-bottom={:d}\n",
                         settings.left, settings.right, settings.bottom, settings.hide_left, settings.hide_right,
                         settings.hide_bottom)
-         << fmt::format("theme={}\nscale={}\n", settings.theme, settings.scale);
+         << fmt::format("measure-at-once={:d}\ntheme={}\nscale={}\n", settings.measure_at_once, settings.theme,
+                        settings.scale);
     for (const std::string& path : settings.recent) file << "recent=" << path << '\n';
     if (!file.flush()) return false;
   }

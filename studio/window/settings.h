@@ -14,6 +14,7 @@ struct WindowSettings {
   bool hide_left = false;
   bool hide_right = false;
   bool hide_bottom = false;
+  bool measure_at_once = false;     // models are optimized when they are opened
   std::string theme;                // name of the chosen theme; empty: none was chosen
   float scale = 0;                  // size of everything drawn; 0: as the display asks
   std::vector<std::string> recent;  // files that were opened, absolute paths, the newest first

@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::pair<const char*, const char*> kWords[] = {
     {"baseline", "The model frozen by torch::jit::freeze and run by libtorch: what everything is compared with."},
+    {"job, run",
+     "A job is one press of Optimize, or one command. Each version that it measured is a run with a number of its "
+     "own."},
     {"frozen", "With all weights as constants and nothing left of training, so that a graph can be rewritten."},
     {"pass", "One rewrite of the whole graph. A pass that finds nothing to do leaves the graph as it is."},
     {"missed", "A rewrite that was considered and declined; the tab Remarks has the reason."},

@@ -11,6 +11,7 @@ import unittest
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, FOLDER)
 import bench  # noqa: E402
+import loads  # noqa: E402
 
 
 def report(speedup=2.0, max_rel=1e-6, peak_rss_mb=300.0, schema=1):
@@ -21,6 +22,41 @@ def report(speedup=2.0, max_rel=1e-6, peak_rss_mb=300.0, schema=1):
                 "coverage": {"nodes": 0.9, "time": 0.99}}
     return {"schema": schema, "machine": {"isa": "avx2"}, "speedup_p50": speedup, "speedup_ci95": [1.9, 2.1],
             "runs": [run("baseline", 10.0, 200.0), run("optimized", 5.0, peak_rss_mb)]}
+
+
+class LoadsTest(unittest.TestCase):
+    """Tests of loads.py with a stand-in for the program, whose runs are what the file beside it says next."""
+
+    def run_loads(self, *runs):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "program")
+            for number, (ratio, lamp) in enumerate(((2.0, "quiet"), *runs)):
+                result = {"speedup_p50": ratio, "speedup_ci95": [ratio - 0.1, ratio + 0.1], "noise": {"level": lamp, "text": lamp}}
+                with open(os.path.join(folder, f"{number}.json"), "w", encoding="utf-8") as file:
+                    json.dump(result, file)
+            with open(program, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\ncd {folder}\nn=$(cat next 2>/dev/null || echo 0)\necho $((n + 1)) > next\ncat $n.json\n")
+            os.chmod(program, stat.S_IRWXU)
+            return subprocess.run([sys.executable, os.path.join(FOLDER, "loads.py"), "model.pt", "--runs", "1", "--program", program],
+                                  capture_output=True, text=True, check=False)
+
+    def test_a_wrong_ratio_needs_its_lamp(self):
+        self.assertEqual(self.run_loads((2.0, "quiet"), (9.0, "busy"), (2.1, "quiet")).returncode, 0)
+        for lamp in ("quiet", None):
+            done = self.run_loads((2.0, "quiet"), (9.0, lamp), (2.1, "busy"))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("9.00x", done.stdout)
+            self.assertIn("1 of 3 ratios are outside without a lamp", done.stdout)
+
+    def test_without_quiet_runs_a_dark_lamp_cannot_be_judged(self):
+        self.assertEqual(self.run_loads((9.0, "busy"), (9.0, None), (9.0, "busy")).returncode, loads.SKIPPED)
+        self.assertEqual(self.run_loads((9.0, "busy"), (9.0, "throttled"), (9.0, "busy")).returncode, 0)
+
+    def test_no_load_stays(self):
+        busy = loads.Loads(2)
+        with busy:
+            self.assertEqual([process.poll() for process in busy.processes], [None, None])
+        self.assertNotIn(None, [process.poll() for process in busy.processes])
 
 
 class BenchTest(unittest.TestCase):

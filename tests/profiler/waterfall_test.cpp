@@ -165,6 +165,12 @@ TEST(Waterfall, OneSlowSampleOfEachStepDoesNotWidenTheSum) {
     EXPECT_LE(bar.half_width_ns, 6 * kMicro) << causeName(bar.cause);
 }
 
+TEST(Waterfall, NothingIsNeitherGainedNorLost) {
+  for (const std::int64_t ns : {0, 20, -20}) EXPECT_EQ(changeText(ns), "0") << ns;
+  EXPECT_EQ(changeText(38'000), "−0.038");
+  EXPECT_EQ(changeText(-4'400), "+0.0044");
+}
+
 TEST(Waterfall, IsEmptyWhereStepsWereNotTimed) {
   JobRecord job = convolutionJob();
   job.runs[0].step_times.clear();

@@ -10,7 +10,6 @@
 #include "profiler/text.h"
 #include "studio/snapshot/snapshot_index.h"
 #include "studio/ui/imgui_compat.h"
-#include "studio/ui/tab_order.h"
 
 namespace ipex_studio {
 namespace {
@@ -180,8 +179,7 @@ void FileDialog::drawEntries(const FolderListing& listing, float height) {
       if (ImGui::InvisibleButton("entry", {width, row})) clicked = &entry;
       // The list is one stop for Tab; arrow keys go on from there.
       const bool stop = entry.name == chosen_ || i == clipper.DisplayStart;
-      const bool by_tab = stop && ui_.tabs != nullptr && ui_.tabs->stop(TabStop::kPress);
-      const bool reached = by_tab || (ImGui::IsItemFocused() && ImGui::GetIO().NavVisible);
+      const bool reached = reachedByKeys(ui_, TabStop::kPress, stop);
       if (reached && keyPressedOnce(ImGuiKey_Enter)) {
         clicked = &entry;
         twice = true;

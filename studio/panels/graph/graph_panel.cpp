@@ -112,7 +112,8 @@ class GraphPanel : public Panel {
   }
 
   static std::string headText(int side, const JobIndex& index, const Selection& selection, bool numbered) {
-    const std::int32_t stage = stageOf(side, index, selection);
+    // Before the first pass nothing stands at the right.
+    const std::int32_t stage = side == 1 && index.stages.size() < 2 ? -1 : stageOf(side, index, selection);
     const std::string name = stage > 0 && numbered ? fmt::format("{} · {}", stage, index.stages[stage].name)
                                                    : std::string(stage == 0  ? "baseline"
                                                                  : stage > 0 ? index.stages[stage].name
@@ -293,7 +294,7 @@ class GraphPanel : public Panel {
     if (beginArea(ui_, side == 0 ? "before" : "after", size, ui_.theme.ground, {0, 0},
                   ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse)) {
       if (side == 1 && index.stages.size() < 2) {
-        drawNotOptimized(snapshot);
+        drawNotOptimized(snapshot, selection);
       } else if (pane.scene() != nullptr) {
         pane.draw(selection, &fold_);
       } else {
@@ -303,7 +304,7 @@ class GraphPanel : public Panel {
     endArea();
   }
 
-  void drawNotOptimized(const StudioSnapshot& snapshot) const {
+  void drawNotOptimized(const StudioSnapshot& snapshot, Selection& selection) const {
     if (snapshot.status.state == JobState::kWorking) {
       emptyState(ui_, "Waiting for the first pass",
                  "The graph after each pass appears here while the model is optimized.");
@@ -311,8 +312,17 @@ class GraphPanel : public Panel {
       emptyState(ui_, "No passes were recorded",
                  "This run measured the baseline alone. " + pressOptimize(snapshot) + ": every pass is kept.");
     } else {
-      emptyState(ui_, "Not optimized yet",
-                 "Press Optimize: the graph after every pass appears here, with the time of each operation.");
+      const auto& inputs = snapshot.job->model.inputs;
+      const bool asks =
+          std::any_of(inputs.begin(), inputs.end(), [](const InputRecord& input) { return input.description.empty(); });
+      const int pressed = offerState(
+          ui_, "Nothing has run yet",
+          asks ? "At the left is the model as it is saved. Its inputs cannot be guessed: say them, and it is rewritten "
+                 "and measured."
+               : "At the left is the model as it is saved. Optimize rewrites it, measures both and says what is slow, "
+                 "why, and what to press next.",
+          {asks ? "Choose inputs…" : "Optimize"});
+      if (pressed == 0) selection.request(asks ? "run.inputs" : "run.optimize");
     }
   }
 

@@ -166,10 +166,37 @@ TEST(Run, PrintsRecordsAndExports) {
   ASSERT_EQ(listed["jobs"].size(), 1u);
   for (const json& run : listed["jobs"][0]["runs"])
     EXPECT_EQ(pit.run({"compare", path, std::to_string(run["run"].get<int>()), "1"}).code, 0);
+  for (const auto& [words, said] : std::vector<std::pair<std::vector<std::string>, const char*>>{
+           {{"name", "1", "before the fix"}, "Job 1 of small.pt is called before the fix now."},
+           {{"name", "small.pt", "Small"}, "The model small.pt is called Small now."},
+           {{"pin", "Small"}, "is pinned: db prune leaves it."},
+           {{"unpin", "Small"}, "is not pinned any more."},
+           {{"pin", "1"}, "Job 1 of small.pt is pinned"}}) {
+    std::vector<std::string> command = {"db"};
+    command.insert(command.end(), words.begin(), words.end());
+    command.insert(command.end(), {"--db", path});
+    const Outcome done = pit.run(command);
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_THAT(done.err, HasSubstr(said));
+  }
+  const Outcome named = pit.run({"db", "list", "--db", path, "--find", "BEFORE fix"});
+  EXPECT_THAT(named.out, HasSubstr("Small (small.pt)"));
+  EXPECT_THAT(named.out, HasSubstr("before the fix"));
+  EXPECT_EQ(json::parse(pit.run({"db", "list", "--db", path, "--find", "before", "--json"}).out)["jobs"].size(), 1u);
+  const Outcome nothing = pit.run({"db", "list", "--db", path, "--find", "no such words"});
+  EXPECT_EQ(nothing.out, "");
+  EXPECT_EQ(nothing.err, "No job has all of these words.\n");
+  const Outcome asked = pit.run({"db", "forget", "2", "--db", path});
+  EXPECT_EQ(asked.code, 2);
+  EXPECT_THAT(asked.err, HasSubstr("Job 2 of small.pt would be removed for good; --force does it."));
+  EXPECT_EQ(pit.run({"db", "name", "nothing", "x", "--db", path}).code, 2);
+  EXPECT_EQ(pit.run({"db", "pin", "1", "--db", pit.path("none.db")}).code, 6);
   const Outcome import = pit.run({"db", "import", path, "--db", pit.path("other.db")});
   EXPECT_THAT(import.err, HasSubstr("Took over 2 jobs"));
   const Outcome prune = pit.run({"db", "prune", "--keep", "1", "--db", pit.path("other.db")});
-  EXPECT_THAT(prune.err, HasSubstr("Removed 1 jobs"));
+  EXPECT_THAT(prune.err, HasSubstr("Removed 0 jobs")) << "one is pinned, and one is kept";
+  EXPECT_EQ(pit.run({"db", "forget", "2", "--force", "--db", path}).code, 0);
+  EXPECT_EQ(json::parse(pit.run({"db", "list", "--db", path, "--json"}).out)["jobs"].size(), 1u);
 }
 
 // Expects results in `precision`, whatever this CPU has for it, verified again from the written file.

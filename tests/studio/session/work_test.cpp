@@ -106,6 +106,31 @@ TEST_F(WindowTestWork, InputsAreAskedForBesideTheGraph) {
             "");
 }
 
+// Who has read nothing sees the graph, presses Optimize, and is told what was gained and what is slow.
+TEST_F(WindowTestWork, ANewcomerPressesOneButton) {
+  EXPECT_EQ(walk("", "do file.measure-at-once\nwait 0.1\nopen " + modelFile("small.pt") +
+                         "\nwait 0.1\nwait settled\nexpect state ready\nselect relu\nexpect selected 1\nexpect message "
+                         "Optimize (F5)\n"
+                         "expect bars 0\ndo run.optimize\nwait 0.1\nwait settled\nexpect state done\nexpect bars 1\n"
+                         "expect advice 1\nexpect models 1\n"),
+            "");
+}
+
+TEST_F(WindowTestWork, TheLibraryIsKeptByNameAndPin) {
+  EXPECT_EQ(walk(modelFile("small.pt"),
+                 "wait settled\nopen " + modelFile("scaled.pt") +
+                     "\nwait 0.1\nwait settled\nexpect models 2\nlibrary name 1 before the fix\nwait 0.1\n"
+                     "wait settled\nexpect status Job 1 is called before the fix now.\nlibrary pin small.pt\n"
+                     "wait 0.1\nwait settled\nexpect pinned 1\ndo tab.library\ndo row.next\ndo library.first\n"
+                     "do row.next\ndo row.next\nwait settled\ndo library.compare\nwait 0.1\nwait settled\n"
+                     "expect compared 2\ndo tab.library\ndo library.name\nwait settled\nexpect dialogs 1\n"
+                     "key Escape\nwait settled\nexpect dialogs 0\ndo library.forget\nwait settled\n"
+                     "expect dialogs 1\nkey Escape\nwait settled\nlibrary forget scaled.pt\nwait 0.1\n"
+                     "wait settled\nexpect status The model and its 1 job are forgotten.\nexpect models 1\n"),
+            "");
+  EXPECT_EQ(Database::open(pit_.path("studio.db"), OpenMode::kReadOnly).jobs().at(0).name, "before the fix");
+}
+
 TEST_F(WindowTestWork, ASampleIsMadeForThoseWhoHaveNoModel) {
   ASSERT_EQ(setenv("XDG_DATA_HOME", pit_.path("home").c_str(), 1), 0);
   EXPECT_EQ(walk("",

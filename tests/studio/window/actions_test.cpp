@@ -36,10 +36,10 @@ TEST(Actions, StandInTheOrderOfTheirGroups) {
     if (firsts.empty() || firsts.back() != group) firsts.push_back(group);
   }
   const std::vector<std::string> expected = {
-      "run",   "file",      "palette",    "shortcuts", "words",    "tune",   "verify",    "advice", "report",
-      "pass",  "graph",     "view",       "compare",   "color",    "panel",  "inspector", "tab",    "row",
-      "table", "waterfall", "operations", "remarks",   "source",   "values", "runs",      "kernel", "override",
-      "scope", "point",     "override",   "group",     "timeline", "theme",  "scale"};
+      "run",      "file",      "palette",    "shortcuts", "words",   "tune",     "verify",    "advice", "report",
+      "pass",     "graph",     "view",       "compare",   "color",   "panel",    "inspector", "tab",    "row",
+      "table",    "waterfall", "operations", "library",   "remarks", "source",   "values",    "runs",   "kernel",
+      "override", "scope",     "point",      "override",  "group",   "timeline", "theme",     "scale"};
   EXPECT_EQ(firsts, expected);
 }
 
@@ -220,6 +220,17 @@ TEST_F(ActionsTest, ScaleChangesBetweenFrames) {
   EXPECT_FALSE(app_.prepareFrame());
 }
 
+TEST_F(ActionsTest, WhatOpeningAModelDoesIsASetting) {
+  EXPECT_FALSE(app_.settings().measure_at_once);
+  commands_.take();
+  app_.selection().request("file.measure-at-once");
+  settle();
+  EXPECT_TRUE(app_.settings().measure_at_once);
+  const std::vector<Command> posted = commands_.take();
+  ASSERT_EQ(posted.size(), 1U);
+  EXPECT_TRUE(std::get<MeasureAtOnceCommand>(posted[0]).on);
+}
+
 TEST(Settings, SurviveARoundTripAndRefuseNonsense) {
   std::string pattern = ::testing::TempDir() + "settings_XXXXXX";
   ASSERT_NE(mkdtemp(pattern.data()), nullptr);
@@ -229,6 +240,7 @@ TEST(Settings, SurviveARoundTripAndRefuseNonsense) {
   settings.hide_bottom = true;
   settings.theme = "light";
   settings.scale = 1.5F;
+  settings.measure_at_once = true;
   EXPECT_TRUE(writeSettings(path, settings));
   EXPECT_TRUE(readSettings(path) == settings);
   std::ofstream(path) << "left=nan\nright=1e30\ntheme=pink\nscale=-3\n\x01\xff=%s%n\n";

@@ -68,8 +68,9 @@ TEST_F(TabOrderTest, TabReachesEveryStopOnceAndComesBack) {
   }
   EXPECT_EQ(reached.size(), count) << "no stop is reached twice or left out";
   EXPECT_EQ(tabs().focus(), first) << "the last one leads to the first";
-  for (const TabStop kind : {TabStop::kPress, TabStop::kField, TabStop::kPasses, TabStop::kRows, TabStop::kTabs,
-                             TabStop::kGraph, TabStop::kInspector})
+  for (const TabStop kind :
+       {TabStop::kPress, TabStop::kField, TabStop::kPasses, TabStop::kRows, TabStop::kTabs, TabStop::kGraph,
+        TabStop::kInspector, TabStop::kLeftEdge, TabStop::kRightEdge, TabStop::kBottomEdge})
     EXPECT_EQ(kinds.count(kind), 1U) << static_cast<int>(kind);
   press("Shift+Tab");
   EXPECT_EQ(tabs().focus(), order.back()) << "and back";
@@ -115,6 +116,59 @@ TEST_F(TabOrderTest, ArrowKeysMoveInPartsOfTheWindow) {
   EXPECT_FALSE(app_.selection().empty()) << "the first Escape only leaves the table";
   press("Escape");
   EXPECT_TRUE(app_.selection().empty());
+}
+
+TEST_F(TabOrderTest, EdgesBetweenPartsMoveByArrowKeys) {
+  const auto walkTo = [&](TabStop kind) {
+    for (int i = 0; i < 150 && tabs().at() != kind; ++i) press("Tab");
+    ASSERT_EQ(tabs().at(), kind);
+  };
+  walkTo(TabStop::kLeftEdge);
+  press("Right");
+  const float wide = app_.settings().left;
+  EXPECT_GT(wide, 0);
+  press("Left");
+  EXPECT_LT(app_.settings().left, wide);
+  walkTo(TabStop::kBottomEdge);
+  press("Up");
+  EXPECT_GT(app_.settings().bottom, 0);
+  walkTo(TabStop::kRightEdge);
+  press("Enter");
+  EXPECT_TRUE(app_.settings().hide_right);
+}
+
+// The row that is selected has its precisions as stops, the others do not.
+TEST_F(TabOrderTest, TabReachesThePrecisionsOfTheSelectedRow) {
+  auto job = std::make_shared<JobRecord>(*testing::resnetJob());
+  for (const StepRecord& step : job->runs.back().steps) {
+    SensitivityRecord sensitivity;
+    sensitivity.origins = step.origins;
+    sensitivity.precision = "int8";
+    sensitivity.chosen = "fp32";
+    job->sensitivities.push_back(std::move(sensitivity));
+  }
+  SnapshotParts parts = testing::donePartsOf(*job);
+  parts.choices.precisions = {{Precision::kFp32, true, ""}, {Precision::kBf16, true, ""}, {Precision::kInt8, true, ""}};
+  parts.overrides.possible = true;
+  snapshot_ = makeSnapshot(job, std::move(parts), nullptr);
+  request("tab.precision");
+  app_.selection().clear();
+  settle();
+  const std::size_t before = tabs().stops();
+  request("row.next");
+  EXPECT_EQ(tabs().stops(), before + 3) << "FP32, BF16 and INT8";
+  // From the table, whose arrow keys choose the row, on to its words.
+  for (int i = 0; i < 150 && tabs().at() != TabStop::kRows; ++i) press("Tab");
+  for (int i = 0; i < 30; ++i) {
+    press("Tab");
+    press("Enter");
+    for (const Command& command : commands_.take()) {
+      const auto* decided = std::get_if<OverrideCommand>(&command);
+      if (decided != nullptr && !decided->measure && !decided->next.precisions.empty()) return;
+    }
+    if (dialogIsOpen()) press("Escape");
+  }
+  FAIL() << "Enter on none of the stops behind the table decided a precision";
 }
 
 TEST_F(TabOrderTest, EscapeClosesEveryDialogMenuAndSheet) {

@@ -17,6 +17,7 @@
 #include "studio/panels/pareto_plot.h"
 #include "studio/snapshot/snapshot_precision.h"
 #include "studio/snapshot/snapshot_tables.h"
+#include "studio/ui/advice_offer.h"
 #include "studio/ui/folder_reader.h"
 #include "studio/window/app.h"
 #include "studio/window/script.h"
@@ -443,6 +444,52 @@ TEST(Advice, OffersWhatCanBeTried) {
   EXPECT_EQ(pins, 1);
   EXPECT_EQ(precisions, 1);
   EXPECT_GE(actions, 1);
+}
+
+// From the first moment of a job on, what an advice offers says why it cannot be pressed.
+TEST(Advice, OffersNothingWhileAJobRuns) {
+  const auto job = testing::resnetJob();
+  Advice again;
+  again.offer = "Measure again";
+  again.action = "run.optimize";
+  Advice attempt;
+  attempt.offer = "Try it";
+  attempt.try_it.precisions = {{"*", "bf16"}};
+  for (const JobState state : {JobState::kWorking, JobState::kRecorded, JobState::kDone}) {
+    SnapshotParts parts = testing::donePartsOf(*job);
+    parts.status.state = state;
+    parts.overrides.possible = state == JobState::kDone;
+    const SnapshotPtr snapshot = makeSnapshot(job, std::move(parts), nullptr);
+    EXPECT_EQ(whyNotOffer(again, *snapshot).empty(), state == JobState::kDone);
+    EXPECT_EQ(whyNotOffer(attempt, *snapshot).empty(), state == JobState::kDone);
+    EXPECT_EQ(whyNotOffer(Advice(), *snapshot), "");
+  }
+}
+
+TEST(Script, StepsOfTheLibraryBecomeCommands) {
+  auto history = std::make_shared<RunHistory>();
+  JobSummary job;
+  job.id = 7;
+  job.model_path = "net.pt";
+  job.sha256 = "abcdef0123";
+  history->jobs = {job};
+  history->models = libraryOf(history->jobs);
+  SnapshotParts parts;
+  parts.history = history;
+  const SnapshotPtr snapshot = makeSnapshot(nullptr, std::move(parts), nullptr);
+  const auto named = std::get<LibraryCommand>(libraryStep("name 7 before the fix", 1, *snapshot));
+  EXPECT_EQ(named.item.job, 7);
+  EXPECT_EQ(named.name, "before the fix");
+  const auto pinned = std::get<LibraryCommand>(libraryStep("pin net.pt", 1, *snapshot));
+  EXPECT_EQ(pinned.action, LibraryCommand::Action::kPin);
+  EXPECT_EQ(pinned.item.sha256, "abcdef0123");
+  EXPECT_THROW(libraryStep("pin other.pt", 1, *snapshot), Error);
+  EXPECT_THROW(libraryStep("lose 7", 1, *snapshot), Error);
+  EXPECT_EQ(std::get<CompareCommand>(compareStep("3 5", 1)).runs, (std::vector<std::int64_t>{3, 5}));
+  EXPECT_THROW(compareStep("3 x", 1), Error);
+  bool good = false;
+  EXPECT_EQ(workFact(*snapshot, "models", "1", &good), "1");
+  EXPECT_TRUE(good);
 }
 
 TEST(Script, StepsOfWorkBecomeCommands) {
