@@ -71,7 +71,10 @@ OpenClDevice::~OpenClDevice() {
   api_.clReleaseContext(context_);
 }
 
+// Drivers need not notice a size that the device cannot have: some promise the host's memory beyond the device's.
 void* OpenClDevice::allocate(std::size_t bytes) {
+  const auto largest = static_cast<std::size_t>(found_.record.largest_bytes);
+  if (largest > 0 && bytes > largest) throw std::bad_alloc();
   void* const data = api_.clSVMAlloc(context_, CL_MEM_READ_WRITE, bytes, kAlignment);
   if (data == nullptr) throw std::bad_alloc();
   return data;

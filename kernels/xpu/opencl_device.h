@@ -42,6 +42,7 @@ class OpenClDevice final : public Device {
   // How many programs were compiled, and not found.
   int compiled() const { return compiled_; }
 
+  const DeviceRecord& record() const { return found_.record; }
   const OpenClApi& api() const { return api_; }
 
  private:
