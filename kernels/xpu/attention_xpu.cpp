@@ -5,6 +5,7 @@
 #include "kernels/common/loop_nest.h"
 #include "kernels/xpu/device_op.h"
 #include "kernels/xpu/image_xpu.h"
+#include "kernels/xpu/tiles.h"
 
 namespace ipex_studio {
 namespace {
@@ -23,10 +24,10 @@ struct AttentionJob {
 class AttentionDeviceOp final : public DeviceOp {
  public:
   AttentionDeviceOp(OpenClDevice& device, const AttentionJob& job)
-      : DeviceOp(device, "attention", "attention", {16, 1, 1}), attention_(job) {
+      : DeviceOp(device, "attention", "attention", teamGroup(device)), attention_(job) {
     std::int64_t batch = 1;
     for (int loop = 0; loop < job.batch_loops; ++loop) batch *= job.batch_size[loop];
-    setItems(job.queries, batch);
+    setItems(job.queries * teamItems(device), batch);
     flops = 2 * batch * job.queries * job.keys * (std::int64_t{job.depth} + job.width);
   }
 

@@ -7,6 +7,7 @@
 
 #include "kernels/xpu/device_op.h"
 #include "kernels/xpu/image_xpu.h"
+#include "kernels/xpu/tiles.h"
 
 namespace ipex_studio {
 namespace {
@@ -17,18 +18,13 @@ struct ConvolutionJob : WindowJob {
 
 class ConvolutionOp final : public ChainOp {
  public:
-  ConvolutionOp(OpenClDevice& device, const ConvolutionJob& job, WeightCache::Packed weights, std::int64_t zeros)
-      : ChainOp(device, "convolution", job.isDepthwise() ? "depthwise" : "convolution",
-                job.isDepthwise() ? WorkSize{4, 16, 1} : WorkSize{4, 4, 1}),
-        convolution_(job),
-        weights_(std::move(weights)),
-        zeros_(static_cast<const float*>(weights_->data()) + zeros) {
-    constexpr std::int64_t kRows = 6;
-    if (job.isDepthwise()) {
-      setItems(job.padded / kLanes, job.pixels);
-    } else {
-      setItems(job.groups * (job.padded / kLanes), (job.pixels + kRows - 1) / kRows);
-    }
+  ConvolutionOp(OpenClDevice& device, const char* function, const WorkSize& group_size, const ConvolutionJob& job)
+      : ChainOp(device, "convolution", function, group_size), convolution_(job) {}
+
+  // Behind the weights come zeros.
+  void setWeights(WeightCache::Packed weights, std::int64_t zeros) {
+    weights_ = std::move(weights);
+    zeros_ = static_cast<const float*>(weights_->data()) + zeros;
   }
 
  protected:
@@ -42,8 +38,26 @@ class ConvolutionOp final : public ChainOp {
  private:
   ConvolutionJob convolution_;
   WeightCache::Packed weights_;
-  const float* zeros_;
+  const float* zeros_ = nullptr;
 };
+
+std::unique_ptr<ConvolutionOp> makeOp(OpenClDevice& device, const ConvolutionJob& job) {
+  if (job.isDepthwise()) {
+    auto op = std::make_unique<ConvolutionOp>(device, "depthwise", WorkSize{4, 16, 1}, job);
+    op->setItems(job.padded / kLanes, job.pixels);
+    return op;
+  }
+  if (!device.usesTiles()) {
+    constexpr std::int64_t kRows = 6;
+    auto op = std::make_unique<ConvolutionOp>(device, "convolution", WorkSize{4, 4, 1}, job);
+    op->setItems(job.groups * (job.padded / kLanes), (job.pixels + kRows - 1) / kRows);
+    return op;
+  }
+  const TileShape& tile = tileFor(device, job.pixels, job.outputs, job.groups);
+  auto op = std::make_unique<ConvolutionOp>(device, tile.convolution, tile.groupSize(), job);
+  tile.setItems(op.get(), job.pixels, job.outputs, job.groups);
+  return op;
+}
 
 ConvolutionJob describeJob(const PrepareArgs& args) {
   const Dims& w = args.src[kWeights].dims;
@@ -88,7 +102,8 @@ class ConvolutionXpu final : public Kernel {
       *reason = "size";
       return nullptr;
     }
-    auto op = std::make_unique<ConvolutionOp>(openClDevice(args), job, weightsOnDevice(args, job, floats), floats);
+    auto op = makeOp(openClDevice(args), job);
+    op->setWeights(weightsOnDevice(args, job, floats), floats);
     op->flops = 2 * args.dst[0].dims.count() * job.inputs * job.places();
     std::move(*operands).moveTo(op.get());
     op->packed[kWeights] = true;

@@ -3,6 +3,7 @@
 //
 // Declines: dtype, empty, quantized, weights-not-constant, layout, post-ops (a long chain, many operands).
 #include <algorithm>
+#include <utility>
 
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/matrix_rows.h"
@@ -47,36 +48,40 @@ class LinearXpu final : public Kernel {
     for (std::size_t s = kBias; s < args.src.size(); ++s) {
       if (args.src[s].block > 0) args.src[s] = contiguousDesc(DType::kF32, args.src[s].dims);
     }
-    auto op = std::make_unique<ProductOp>(openClDevice(args));
-    op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
-    ChainBuilder chain(op->dst[0]);
+    const TensorDesc dst = contiguousDesc(DType::kF32, args.dst[0].dims);
+    ChainBuilder chain(dst);
     if (!args.src[kBias].absent()) chain.apply(binaryPostOp(PostOpKind::kAdd, 0), chain.walk(kBias, args.src[kBias]));
     chain.applyPostOps(args, kFirstPostOperand);
-    if (!chain.finish(&op->job, reason)) return nullptr;
+    ChainJob finish;
+    if (!chain.finish(&finish, reason)) return nullptr;
     if (!fitsDevice(args.src[kSrc]) || !fitsDevice(args.src[kWeights])) {
       *reason = "size";
       return nullptr;
     }
-    describe(args, matrix, op.get());
+    const ProductJob job = describe(args, matrix);
+    auto op = makeProduct(openClDevice(args), job);
+    op->job = std::move(finish);
+    op->src = args.src;
+    op->dst = {dst};
+    op->packed.assign(args.src.size(), false);
+    op->packed[kWeights] = true;
+    op->weights = packWeights(args, job.columns, job.depth, job.padded);
     return op;
   }
 
  private:
-  static void describe(const PrepareArgs& args, const TensorDesc& matrix, ProductOp* op) {
+  static ProductJob describe(const PrepareArgs& args, const TensorDesc& matrix) {
     const Dims& weights = args.src[kWeights].dims;
-    const std::int64_t columns = weights[0], depth = weights[1];
+    const std::int64_t columns = weights[0];
     const std::int64_t padded = (columns + ProductJob::kColumns - 1) / ProductJob::kColumns * ProductJob::kColumns;
-    op->src = args.src;
-    op->packed.assign(args.src.size(), false);
-    op->packed[kWeights] = true;
-    op->weights = packWeights(args, columns, depth, padded);
-    op->product.rows = static_cast<std::int32_t>(matrix.dims[0]);
-    op->product.columns = static_cast<std::int32_t>(columns);
-    op->product.depth = static_cast<std::int32_t>(depth);
-    op->product.padded = static_cast<std::int32_t>(padded);
-    op->product.a_row = static_cast<std::int32_t>(matrix.strides[0]);
-    op->product.b_depth = static_cast<std::int32_t>(padded);
-    op->setSize();
+    ProductJob job;
+    job.rows = static_cast<std::int32_t>(matrix.dims[0]);
+    job.columns = static_cast<std::int32_t>(columns);
+    job.depth = static_cast<std::int32_t>(weights[1]);
+    job.padded = static_cast<std::int32_t>(padded);
+    job.a_row = static_cast<std::int32_t>(matrix.strides[0]);
+    job.b_depth = static_cast<std::int32_t>(padded);
+    return job;
   }
 };
 

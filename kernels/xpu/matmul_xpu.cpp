@@ -1,6 +1,8 @@
 // Products of two activations on an OpenCL device (product.cl), read where they lie, with any chain of post-operations.
 //
 // Declines: dtype, empty, quantized, layout, rank (more batch axes than programs walk), post-ops (a long chain).
+#include <utility>
+
 #include "kernels/common/loop_nest.h"
 #include "kernels/xpu/product_job.h"
 
@@ -25,43 +27,46 @@ class MatmulXpu final : public Kernel {
     for (TensorDesc& src : args.src) {
       if (src.block > 0) src = contiguousDesc(src.dtype, src.dims);
     }
-    auto op = std::make_unique<ProductOp>(openClDevice(args));
-    op->src = args.src;
-    op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
-    op->packed.assign(args.src.size(), false);
-    ChainBuilder chain(op->dst[0]);
+    const TensorDesc dst = contiguousDesc(DType::kF32, args.dst[0].dims);
+    ChainBuilder chain(dst);
     const double scale = args.spec.floatOr("scale", 1);
     if (scale != 1) chain.apply(unaryPostOp(PostOpKind::kLinear, scale, 0));
     chain.applyPostOps(args, 2);
-    if (!chain.finish(&op->job, reason)) return nullptr;
+    ChainJob finish;
+    if (!chain.finish(&finish, reason)) return nullptr;
     if (!fitsDevice(args.src[0]) || !fitsDevice(args.src[1])) {
       *reason = "size";
       return nullptr;
     }
-    describe(args, &op->product);
-    op->setSize();
+    auto op = makeProduct(openClDevice(args), describe(args));
+    op->job = std::move(finish);
+    op->src = args.src;
+    op->dst = {dst};
+    op->packed.assign(args.src.size(), false);
     return op;
   }
 
  private:
-  static void describe(const PrepareArgs& args, ProductJob* job) {
+  static ProductJob describe(const PrepareArgs& args) {
+    ProductJob job;
     const Dims& dst = args.dst[0].dims;
     const TensorDesc a = alignRank(args.src[0], dst.rank), b = alignRank(args.src[1], dst.rank);
     const int row = dst.rank - 2, column = dst.rank - 1;
     const bool ta = args.spec.intOr("transpose_a", 0) != 0, tb = args.spec.intOr("transpose_b", 0) != 0;
-    job->rows = narrow(dst[row]);
-    job->columns = job->padded = narrow(dst[column]);
-    job->depth = narrow(a.dims[ta ? row : column]);
-    job->a_row = narrow(a.strides[ta ? column : row]);
-    job->a_depth = narrow(a.strides[ta ? row : column]);
-    job->b_depth = narrow(b.strides[tb ? column : row]);
-    job->b_column = narrow(b.strides[tb ? row : column]);
-    job->batch_loops = row;
+    job.rows = narrow(dst[row]);
+    job.columns = job.padded = narrow(dst[column]);
+    job.depth = narrow(a.dims[ta ? row : column]);
+    job.a_row = narrow(a.strides[ta ? column : row]);
+    job.a_depth = narrow(a.strides[ta ? row : column]);
+    job.b_depth = narrow(b.strides[tb ? column : row]);
+    job.b_column = narrow(b.strides[tb ? row : column]);
+    job.batch_loops = row;
     for (int axis = 0; axis < row; ++axis) {
-      job->batch_size[axis] = narrow(dst[axis]);
-      job->a_batch[axis] = a.dims[axis] == 1 ? 0 : narrow(a.strides[axis]);
-      job->b_batch[axis] = b.dims[axis] == 1 ? 0 : narrow(b.strides[axis]);
+      job.batch_size[axis] = narrow(dst[axis]);
+      job.a_batch[axis] = a.dims[axis] == 1 ? 0 : narrow(a.strides[axis]);
+      job.b_batch[axis] = b.dims[axis] == 1 ? 0 : narrow(b.strides[axis]);
     }
+    return job;
   }
 };
 

@@ -15,7 +15,6 @@
 namespace ipex_studio {
 namespace {
 
-constexpr char kBuildOptions[] = "-cl-std=CL1.2 -w";
 constexpr unsigned kAlignment = 64;
 constexpr std::size_t kLongestLog = 300;
 
@@ -54,6 +53,9 @@ std::unique_ptr<OpenClDevice> OpenClDevice::open(const std::string& asked, Progr
 OpenClDevice::OpenClDevice(const OpenClApi& api, FoundDevice found, int index, ProgramCache cache,
                            MayCompile may_compile)
     : api_(api), found_(std::move(found)), cache_(std::move(cache)), may_compile_(may_compile) {
+  const auto& features = found_.record.features;
+  uses_tiles_ = std::find(features.begin(), features.end(), kOwnLocalMemory) != features.end();
+  units_ = found_.record.units;
   properties_.id = {DeviceKind::kXpu, index};
   properties_.name = found_.record.name;
   properties_.memory_bytes = static_cast<std::size_t>(found_.record.memory_bytes);
@@ -71,7 +73,10 @@ OpenClDevice::~OpenClDevice() {
   api_.clReleaseContext(context_);
 }
 
+// Drivers need not notice a size that the device cannot have: some promise the host's memory beyond the device's.
 void* OpenClDevice::allocate(std::size_t bytes) {
+  const auto largest = static_cast<std::size_t>(found_.record.largest_bytes);
+  if (largest > 0 && bytes > largest) throw std::bad_alloc();
   void* const data = api_.clSVMAlloc(context_, CL_MEM_READ_WRITE, bytes, kAlignment);
   if (data == nullptr) throw std::bad_alloc();
   return data;
@@ -89,10 +94,14 @@ std::unique_ptr<DeviceQueue> OpenClDevice::newQueue() {
 
 std::int64_t OpenClDevice::nowNs() const { return ipex_studio::nowNs(); }
 
+std::string OpenClDevice::buildOptions() const {
+  return fmt::format("-cl-std=CL1.2 -w{}", uses_tiles_ ? " -D GPU" : "");
+}
+
 std::string OpenClDevice::keyOf(const DeviceProgram& program) const {
   const DeviceRecord& device = found_.record;
   return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", device.platform, device.vendor, device.name, device.version,
-                     device.driver, kBuildOptions, program.text);
+                     device.driver, buildOptions(), program.text);
 }
 
 cl_program OpenClDevice::program(const DeviceProgram& program) {
@@ -129,7 +138,7 @@ cl_program OpenClDevice::compile(const DeviceProgram& program) {
   cl_int code = CL_SUCCESS;
   cl_program made = api_.clCreateProgramWithSource(context_, 1, &text, nullptr, &code);
   if (made == nullptr) failed(properties_.name, "take a program", code);
-  code = api_.clBuildProgram(made, 1, &found_.device, kBuildOptions, nullptr, nullptr);
+  code = api_.clBuildProgram(made, 1, &found_.device, buildOptions().c_str(), nullptr, nullptr);
   if (code != CL_SUCCESS) compileFailed(program, made, code);
   ++compiled_;
   return made;

@@ -42,10 +42,21 @@ class OpenClDevice final : public Device {
   // How many programs were compiled, and not found.
   int compiled() const { return compiled_; }
 
+  const DeviceRecord& record() const { return found_.record; }
+  // True if work groups should share tiles: the device has local memory of its own, as GPUs have.
+  bool usesTiles() const { return uses_tiles_; }
+  // How many work groups run at the same time at least.
+  int units() const { return units_; }
+  // From now on it computes as a GPU of so many units would. For tests, before a program is asked for.
+  void assumeTiles(int units) {
+    uses_tiles_ = true;
+    units_ = units;
+  }
   const OpenClApi& api() const { return api_; }
 
  private:
   OpenClDevice(const OpenClApi& api, FoundDevice found, int index, ProgramCache cache, MayCompile may_compile);
+  std::string buildOptions() const;
   std::string keyOf(const DeviceProgram& program) const;
   cl_program load(const std::string& binary) const;
   cl_program compile(const DeviceProgram& program);
@@ -56,6 +67,8 @@ class OpenClDevice final : public Device {
   FoundDevice found_;
   ProgramCache cache_;
   MayCompile may_compile_;
+  bool uses_tiles_ = false;
+  int units_ = 1;
   DeviceProperties properties_;
   cl_context context_ = nullptr;
   std::mutex mutex_;

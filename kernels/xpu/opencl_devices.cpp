@@ -78,6 +78,7 @@ std::vector<std::string> featuresOf(const Properties& device, int version) {
   add(hasWord(extensions, "cl_khr_integer_dot_product"), "int8-dot-product");
   add(sub_groups, "sub-groups");
   add(hasWord(extensions, "cl_intel_unified_shared_memory"), "usm");
+  add(device.number<cl_device_local_mem_type>(CL_DEVICE_LOCAL_MEM_TYPE) == CL_LOCAL, kOwnLocalMemory);
   add((svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) != 0, "svm");
   add((svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0, "svm-fine");
   add((svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0, "svm-system");

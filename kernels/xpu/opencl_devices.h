@@ -10,6 +10,9 @@
 
 namespace ipex_studio {
 
+// The feature of devices whose work groups share memory that is faster than that of all.
+constexpr char kOwnLocalMemory[] = "local-memory";
+
 struct FoundDevice {
   cl_platform_id platform = nullptr;
   cl_device_id device = nullptr;

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/xpu/device_op.h"
+#include "kernels/xpu/tiles.h"
 
 namespace ipex_studio {
 
@@ -13,21 +13,29 @@ struct ProductJob {
   std::int32_t a_row = 0, a_depth = 1, b_depth = 0, b_column = 1;
   std::int32_t batch_loops = 0, unused[3] = {};
   std::int32_t batch_size[kMaxBatchLoops] = {}, a_batch[kMaxBatchLoops] = {}, b_batch[kMaxBatchLoops] = {};
+
+  std::int64_t batch() const {
+    std::int64_t count = 1;
+    for (int loop = 0; loop < batch_loops; ++loop) count *= batch_size[loop];
+    return count;
+  }
 };
 
 class ProductOp final : public ChainOp {
  public:
-  explicit ProductOp(OpenClDevice& device) : ChainOp(device, "product", "product", {4, 4, 1}) {}
-
   ProductJob product;
   WeightCache::Packed weights;  // b where it is constant; null: source 1
 
-  void setSize() {
-    std::int64_t batch = 1;
-    for (int loop = 0; loop < product.batch_loops; ++loop) batch *= product.batch_size[loop];
-    setItems((std::int64_t{product.columns} + ProductJob::kColumns - 1) / ProductJob::kColumns,
-             (std::int64_t{product.rows} + ProductJob::kRows - 1) / ProductJob::kRows, batch);
-    flops = 2 * batch * product.rows * product.columns * product.depth;
+  ProductOp(OpenClDevice& device, const ProductJob& job)
+      : ChainOp(device, "product", "product", {4, 4, 1}), product(job) {
+    setItems((std::int64_t{job.columns} + ProductJob::kColumns - 1) / ProductJob::kColumns,
+             (std::int64_t{job.rows} + ProductJob::kRows - 1) / ProductJob::kRows, job.batch());
+    setFlops();
+  }
+  ProductOp(OpenClDevice& device, const ProductJob& job, const TileShape& tile)
+      : ChainOp(device, "product", tile.product, tile.groupSize()), product(job) {
+    tile.setItems(this, job.rows, job.columns, job.batch());
+    setFlops();
   }
 
  protected:
@@ -36,6 +44,14 @@ class ProductOp final : public ChainOp {
     kernel.pointer(weights ? weights->data() : src[1]);
     kernel.value(product);
   }
+
+ private:
+  void setFlops() { flops = 2 * product.batch() * product.rows * product.columns * product.depth; }
 };
+
+inline std::unique_ptr<ProductOp> makeProduct(OpenClDevice& device, const ProductJob& job) {
+  if (!device.usesTiles()) return std::make_unique<ProductOp>(device, job);
+  return std::make_unique<ProductOp>(device, job, tileFor(device, job.rows, job.columns, job.batch()));
+}
 
 }  // namespace ipex_studio

@@ -14,14 +14,16 @@ extern const std::vector<std::pair<const char*, const char*>> kProgramTexts;
 
 namespace {
 
-constexpr char kShared[] = "chain";
+constexpr const char* kShared[] = {"chain", "tiles"};
+
+bool isShared(const std::string& name) { return name == kShared[0] || name == kShared[1]; }
 
 std::string sharedText() {
   std::string text;
   for (int kind = 0; kind < kPostOpKindCount; ++kind)
     text += fmt::format("#define OP_{} {}\n", postOpName(static_cast<PostOpKind>(kind)), kind);
   for (const auto& [name, part] : kProgramTexts) {
-    if (name == std::string(kShared)) text += part;
+    if (isShared(name)) text += part;
   }
   return text;
 }
@@ -29,7 +31,7 @@ std::string sharedText() {
 std::vector<DeviceProgram> allPrograms() {
   std::vector<DeviceProgram> programs;
   for (const auto& [name, text] : kProgramTexts) {
-    if (name != std::string(kShared)) programs.push_back({name, sharedText() + text});
+    if (!isShared(name)) programs.push_back({name, sharedText() + text});
   }
   return programs;
 }

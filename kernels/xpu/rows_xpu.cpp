@@ -1,9 +1,10 @@
-// Softmax and layer normalization on an OpenCL device (rows.cl): a work item a row.
+// Softmax and layer normalization on an OpenCL device (rows.cl): a team or a work item a row.
 //
 // Declines: dtype, empty, layout, post-ops.
 #include "kernels/common/loop_nest.h"
 #include "kernels/xpu/device_op.h"
 #include "kernels/xpu/image_xpu.h"
+#include "kernels/xpu/tiles.h"
 
 namespace ipex_studio {
 namespace {
@@ -15,11 +16,9 @@ struct RowsJob {
   std::int32_t row_size[kMaxLoops] = {}, stride[3][kMaxLoops] = {};
 };
 
-constexpr WorkSize kRowGroup{16, 1, 1};
-
 class SoftmaxDeviceOp final : public DeviceOp {
  public:
-  explicit SoftmaxDeviceOp(OpenClDevice& device) : DeviceOp(device, "rows", "softmax", kRowGroup) {}
+  explicit SoftmaxDeviceOp(OpenClDevice& device) : DeviceOp(device, "rows", "softmax", teamGroup(device)) {}
   RowsJob rows;
   float scale = 1;
   cl_int is_log = 0, has_mask = 0;
@@ -38,7 +37,7 @@ class SoftmaxDeviceOp final : public DeviceOp {
 
 class LayerNormDeviceOp final : public DeviceOp {
  public:
-  explicit LayerNormDeviceOp(OpenClDevice& device) : DeviceOp(device, "rows", "layerNorm", kRowGroup) {}
+  explicit LayerNormDeviceOp(OpenClDevice& device) : DeviceOp(device, "rows", "layerNorm", teamGroup(device)) {}
   RowsJob rows;
   cl_int has_residual = 0, has_gamma = 0, has_beta = 0, mode = 0;
   float eps = 0;
@@ -116,7 +115,7 @@ class SoftmaxXpu final : public Kernel {
       *reason = "layout";
       return nullptr;
     }
-    op->setItems(op->rows.rows);
+    op->setItems(op->rows.rows * teamItems(openClDevice(args)));
     return op;
   }
 };
@@ -153,7 +152,7 @@ class LayerNormXpu final : public Kernel {
       *reason = "layout";
       return nullptr;
     }
-    op->setItems(op->rows.rows);
+    op->setItems(op->rows.rows * teamItems(openClDevice(args)));
     return op;
   }
 };

@@ -3,6 +3,7 @@
 // Declines: dtype, empty, rank (other than images of two axes), size, post-ops.
 #include "kernels/xpu/device_op.h"
 #include "kernels/xpu/image_xpu.h"
+#include "kernels/xpu/tiles.h"
 
 namespace ipex_studio {
 namespace {
@@ -21,11 +22,10 @@ struct SqueezeExciteJob {
 class SqueezeExciteOp final : public DeviceOp {
  public:
   SqueezeExciteOp(OpenClDevice& device, const SqueezeExciteJob& job)
-      : DeviceOp(device, "squeeze_excite", "squeezeExcite", {16, 1, 1}), squeeze_(job) {
+      : DeviceOp(device, "squeeze_excite", "squeezeExcite", teamGroup(device)), squeeze_(job) {
     const std::int64_t images = job.images, tiles = wholeLanes(job.channels) / kLanes;
-    addItems(images * tiles);
-    addItems(images * job.hidden);
-    addItems(images * job.channels);
+    for (const std::int64_t rows : {tiles, std::int64_t{job.hidden}, std::int64_t{job.channels}})
+      addItems(images * rows * teamItems(device));
     addItems(images * job.pixels * tiles);
     scratch_bytes = static_cast<std::size_t>(job.floats()) * sizeof(float);
   }

@@ -3,7 +3,8 @@
 // it. It is given no model.
 //
 //   ipex-studio-device                        answers "devices", list: a DeviceList
-//   ipex-studio-device compile DEVICE FOLDER  puts the programs of the device into the folder; answers "compiled"
+//   ipex-studio-device compile DEVICE FOLDER  puts the programs of the device into the folder; answers
+//                                             "compiled", device: a DeviceRecord
 //
 // Before the answer come "asking", text: what a driver is asked next; instead of it "error", text: a sentence.
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 
@@ -40,13 +42,15 @@ nlohmann::json compilePrograms(const std::string& asked, const std::string& fold
     throw Error(
         ExitCode::kUnsupported,
         fmt::format("Compiled programs need the folder {}, which cannot be written; set XDG_CACHE_HOME.", folder));
+  // NVIDIA's driver keeps there what it makes of its binaries; engines get copies (studio/job/driver_files.h).
+  ::setenv("CUDA_CACHE_PATH", (folder + "/driver").c_str(), 1);
   sayAsking(fmt::format("{} was opened", asked));
   const auto device = OpenClDevice::open(asked, ProgramCache(folder), MayCompile::kYes);
   for (const DeviceProgram& program : devicePrograms()) {
     sayAsking(fmt::format("the program {} was compiled for {}", program.name, device->properties().name));
     device->program(program);
   }
-  return {{"type", "compiled"}};
+  return {{"type", "compiled"}, {"device", toJson(device->record())}};
 }
 
 int run(int count, char** arguments) {

@@ -235,8 +235,9 @@ void checkDevice(const std::string& device) {
                                                     found->name, found->lacks));
 }
 
-void prepareDevice(const std::string& device, const std::string& folder) {
-  DriverProcess(kCompilerPatience_s, {"compile", device, folder}).answer("compiled");
+DeviceRecord prepareDevice(const std::string& device, const std::string& folder) {
+  DriverProcess program(kCompilerPatience_s, {"compile", device, folder});
+  return recordFromJson<DeviceRecord>(program.answer("compiled").value("device", nlohmann::json()));
 }
 
 }  // namespace ipex_studio

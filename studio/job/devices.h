@@ -17,8 +17,8 @@ DeviceList listDevices(double patience_s = kDriverPatience_s);
 // and Error(kUnsupported), with what was found and what to install, for devices that are not there or cannot be used.
 void checkDevice(const std::string& device);
 
-// Compiles the programs of this device into the folder, if they are not there, in a process of their own. Throws
-// Error(kUnsupported) with what the driver said or did.
-void prepareDevice(const std::string& device, const std::string& folder);
+// Compiles the programs of this device into the folder, if they are not there, in a process of their own. Returns what
+// the device is. Throws Error(kUnsupported) with what the driver said or did.
+DeviceRecord prepareDevice(const std::string& device, const std::string& folder);
 
 }  // namespace ipex_studio

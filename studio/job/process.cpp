@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "core/base/string_util.h"
+#include "studio/job/driver_files.h"
 #include "studio/job/own_program.h"
 #include "studio/protocol/sandbox.h"
 
@@ -88,6 +89,7 @@ bool passDescriptors(const ChildPlan& plan) {
   if (::chdir(plan.folder) != 0) fail(errno);
   if (!passDescriptors(plan)) fail(errno);
   limit(RLIMIT_AS, plan.limits.memory_bytes);
+  limit(RLIMIT_DATA, plan.limits.data_bytes);
   limit(RLIMIT_FSIZE, plan.limits.file_bytes);
   limit(RLIMIT_CPU, plan.limits.cpu_s);
   limit(RLIMIT_NOFILE, 1024);
@@ -109,6 +111,7 @@ void addDriverVariables(const EngineStart& start, std::vector<std::string>* envi
     if (const char* value = std::getenv(name)) environment->push_back(fmt::format("{}={}", name, value));
   }
   environment->push_back("POCL_CACHE_DIR=" + start.job_folder);
+  environment->push_back(fmt::format("CUDA_CACHE_PATH={}/{}", start.job_folder, kDriverCache));
   environment->emplace_back("POCL_WORK_GROUP_SPECIALIZATION=0");
 }
 
@@ -169,6 +172,9 @@ SandboxPolicy policyFor(const EngineStart& start) {
       if (const char* value = std::getenv(name)) policy.readable.emplace_back(value);
     }
   }
+  // Drivers find a GPU's place among the machine's devices.
+  if (!start.device_files.empty()) policy.readable.emplace_back("/sys");
+  policy.devices = start.device_files;
   for (const int fd : {start.model_fd, start.other_fd}) {
     if (fd >= 0) policy.readable_fds.push_back(fd);
   }

@@ -52,6 +52,7 @@ class Cancellation {
 
 struct EngineLimits {
   std::int64_t memory_bytes = 0;  // address space; 0: no limit
+  std::int64_t data_bytes = 0;    // memory of its own that it may write to; 0: no limit
   std::int64_t file_bytes = 0;    // largest file written; 0: no limit
   std::int64_t cpu_s = 0;         // seconds of CPU time; 0: no limit
   double silence_s = 600;         // seconds without a message after which the engine counts as hung
@@ -65,10 +66,11 @@ struct EngineStart {
   std::string model_sha256;  // hash that the file must still have; empty: any
   int model_fd = -1;         // the model's file; -1: none
   int other_fd = -1;
-  int export_fd = -1;                 // a file open for writing, so that an export opens none; -1: none
-  std::vector<std::string> readable;  // files and folders that it may read beside its libraries and the model
-  std::string job_folder;             // its working folder, the only one it may write to
-  std::string device_programs;        // folder of compiled programs for a device; empty: it uses none
+  int export_fd = -1;                     // a file open for writing, so that an export opens none; -1: none
+  std::vector<std::string> readable;      // files and folders that it may read beside its libraries and the model
+  std::string job_folder;                 // its working folder, the only one it may write to
+  std::string device_programs;            // folder of compiled programs for a device; empty: it uses none
+  std::vector<std::string> device_files;  // by which the device's driver reaches it
   std::int32_t threads = 1;
   bool sandbox = true;
   bool use_landlock = true;  // false: as on a kernel without Landlock

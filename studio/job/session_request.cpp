@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <utility>
 
 #include "core/record/input_text.h"
 #include "core/runtime/machine_facts.h"
 #include "core/runtime/programs_folder.h"
 #include "studio/job/devices.h"
+#include "studio/job/driver_files.h"
 #include "studio/protocol/sandbox.h"
 
 namespace ipex_studio {
@@ -94,12 +96,18 @@ EngineStart engineStart(const CheckedModel& model, const JobRequest& request, co
   start.model_fd = model.fd.get();
   start.readable = readablePaths(request);
   start.device_programs = programsFor(request);
-  if (!start.device_programs.empty()) prepareDevice(request.optimize.device, start.device_programs);
+  if (!start.device_programs.empty())
+    start.device_files = driverFiles(prepareDevice(request.optimize.device, start.device_programs));
   start.job_folder = folder.path();
+  if (!start.device_files.empty()) copyDriverCache(start.device_programs, start.job_folder);
   start.threads = threads;
   start.sandbox = !request.trust;
   start.use_landlock = request.use_landlock;
+  if (start.sandbox)
+    checkSandboxLeavesOpen(start.device_files, start.use_landlock && landlockVersion() > 0, request.optimize.device);
   start.limits = limitsFor(&model, request);
+  // Drivers of GPUs reserve address space for all memory of the machine and of its GPUs, and write to little of it.
+  if (!start.device_files.empty()) std::swap(start.limits.memory_bytes, start.limits.data_bytes);
   return start;
 }
 

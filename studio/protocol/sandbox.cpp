@@ -104,6 +104,8 @@ int makeRuleset(const SandboxPolicy& policy) {
   const std::uint64_t handled = attributes.handled_access_fs;
   for (const std::string& path : policy.readable) allowPath(ruleset, path, kReadFile, kReadFolder);
   for (const int fd : policy.readable_fds) allowFd(ruleset, fd, kReadFile);
+  const std::uint64_t use = (kReadFile | LANDLOCK_ACCESS_FS_WRITE_FILE | kAccessIoctlDev) & handled;
+  for (const std::string& path : policy.devices) allowPath(ruleset, path, use, use | LANDLOCK_ACCESS_FS_READ_DIR);
   // The program and the dynamic loader that it names may be executed.
   const std::uint64_t execute = kReadFile | LANDLOCK_ACCESS_FS_EXECUTE;
   allowPath(ruleset, policy.executable, execute, 0);

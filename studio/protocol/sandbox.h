@@ -19,6 +19,7 @@ namespace ipex_studio {
 struct SandboxPolicy {
   std::vector<std::string> readable;  // files and folders; those that do not exist are skipped
   std::vector<int> readable_fds;      // open files that may be opened again through /proc/self/fd
+  std::vector<std::string> devices;   // nodes of /dev, and folders of them, that may be read, written and controlled
   std::string executable;             // the only program that may be started, once
   std::string writable_folder;        // empty: none
   bool use_landlock = true;           // false: as on a kernel without it

@@ -1,5 +1,6 @@
-// Attention: a work item takes one query, and sums the values by weights that are kept relative to the largest score so
-// far (online softmax, Milakov and Gimelshein 2018). The structure is that of kernels/xpu/attention_xpu.cpp.
+// Attention: a work item, or a team (tiles.cl), takes one query, and sums the values by weights that are kept relative
+// to the largest score so far (online softmax, Milakov and Gimelshein 2018). The structure is that of
+// kernels/xpu/attention_xpu.cpp.
 
 #define MAX_PARTS 8  // vectors of 16 in a query or a value
 #define MAX_BATCH_LOOPS 4
@@ -11,6 +12,65 @@ typedef struct {
   int batch_size[MAX_BATCH_LOOPS], q_batch[MAX_BATCH_LOOPS], k_batch[MAX_BATCH_LOOPS], v_batch[MAX_BATCH_LOOPS],
       y_batch[MAX_BATCH_LOOPS], mask_batch[MAX_BATCH_LOOPS];
 } Attention;
+
+#ifdef GPU
+
+#define MAX_NUMBERS (16 * MAX_PARTS)
+
+// Each item takes every TEAM-th key, then every TEAM-th number of the values.
+__attribute__((reqd_work_group_size(TEAM, 1, 1)))
+__kernel void attention(__global const float* q, __global const float* k, __global const float* v,
+                        __global const float* mask, __global float* y, const Attention job) {
+  __local float asked[MAX_NUMBERS], weight[TEAM], shared[TEAM];
+  const int query = TEAM_INDEX, item = TEAM_ITEM;
+  if (query >= job.queries) return;
+  int batch = (int)get_global_id(1);
+  for (int loop = job.batch_loops - 1; loop >= 0; --loop) {
+    const int outer = batch / job.batch_size[loop], at = batch - outer * job.batch_size[loop];
+    q += at * job.q_batch[loop];
+    k += at * job.k_batch[loop];
+    v += at * job.v_batch[loop];
+    y += at * job.y_batch[loop];
+    mask += at * job.mask_batch[loop];
+    batch = outer;
+  }
+  for (int i = item; i < job.depth; i += TEAM) asked[i] = q[query * job.q_row + i];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  float sum[MAX_NUMBERS / TEAM] = {0.0f, 0.0f};
+  float highest = -INFINITY, weights = 0.0f;
+  const int keys = job.causal ? min(job.keys, query + 1) : job.keys;
+  for (int first = 0; first < keys; first += TEAM) {
+    const int t = first + item;
+    float score = -INFINITY;
+    if (t < keys) {
+      __global const float* key = k + t * job.k_row;
+      float product = 0.0f;
+      for (int i = 0; i < job.depth; ++i) product += asked[i] * key[i];
+      score = product * job.scale + (job.has_mask ? mask[query * job.mask_row + t * job.mask_column] : 0.0f);
+    }
+    const float top = fmax(highest, teamLargest(score, shared));
+    const float own = score == -INFINITY ? 0.0f : exp(score - top);
+    const float shrink = highest == -INFINITY ? 0.0f : exp(highest - top);
+    weight[item] = own;
+    weights = weights * shrink + teamSum(own, shared);  // its barriers show all weights to all items
+    const int count = min(TEAM, keys - first);
+    for (int part = 0; part < MAX_NUMBERS / TEAM; ++part) {
+      const int column = item + part * TEAM;
+      if (column >= job.width) continue;
+      __global const float* value = v + first * job.v_row + column;
+      sum[part] *= shrink;
+      for (int i = 0; i < count; ++i) sum[part] += weight[i] * value[i * job.v_row];
+    }
+    highest = top;
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  for (int part = 0; part < MAX_NUMBERS / TEAM; ++part) {
+    const int column = item + part * TEAM;
+    if (column < job.width) y[query * job.y_row + column] = sum[part] / weights;
+  }
+}
+
+#else
 
 float16 partAt(__global const float* row, int part, int size) {
   return 16 * part + 16 <= size ? vload16(part, row) : partOf(row + 16 * part, size - 16 * part);
@@ -73,3 +133,5 @@ __kernel void attention(__global const float* q, __global const float* k, __glob
     for (int i = 0; 16 * part + i < job.width; ++i) y[16 * part + i] = lane[i];
   }
 }
+
+#endif

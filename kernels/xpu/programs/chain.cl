@@ -87,6 +87,9 @@ float16 loadLanes(const Chain* chain, int tensor, __global const float* data, in
   }
   float lane[16];
   Place place = placeOf(chain, tensor, position);
+#ifdef GPU
+#pragma unroll 1
+#endif
   for (int i = 0; i < 16; ++i) {
     lane[i] = i < lanes ? data[place.offset] : 0.0f;
     nextPlace(chain, tensor, &place);
@@ -102,20 +105,35 @@ void storeLanes(const Chain* chain, __global float* data, int position, int lane
   float lane[16];
   vstore16(value, 0, lane);
   Place place = placeOf(chain, 0, position);
+#ifdef GPU
+#pragma unroll 1
+#endif
   for (int i = 0; i < lanes; ++i) {
     data[place.offset] = lane[i];
     nextPlace(chain, 0, &place);
   }
 }
 
-float16 sigmoidOf(float16 v) { return 1.0f / (1.0f + exp(-v)); }
-float16 clipOf(float16 v, float low, float high) {
-  return select(fmin(fmax(v, (float16)(low)), (float16)(high)), v, isnan(v));
-}
-float16 flagOf(int16 condition) { return select((float16)(0.0f), (float16)(1.0f), condition); }
+// Post-operations are written once: for all lanes together, or for one where a function inlined 16 times over takes
+// compilers minutes.
+#ifdef GPU
+typedef float Value;
+typedef int Flag;
+#define ONCE __attribute__((noinline))
+#else
+typedef float16 Value;
+typedef int16 Flag;
+#define ONCE
+#endif
 
-float16 applyOp(const Op op, float16 v, float16 o) {
-  const float16 zero = 0.0f, alpha = op.alpha;
+Value sigmoidOf(Value v) { return 1.0f / (1.0f + exp(-v)); }
+Value clipOf(Value v, float low, float high) {
+  return select(fmin(fmax(v, (Value)(low)), (Value)(high)), v, isnan(v));
+}
+Value flagOf(Flag condition) { return select((Value)(0.0f), (Value)(1.0f), condition); }
+
+ONCE Value applyOp(const Op op, Value v, Value o) {
+  const Value zero = 0.0f, alpha = op.alpha;
   switch (op.kind) {
     case OP_relu: return select(v, zero, isless(v, zero));
     case OP_clip: return clipOf(v, op.alpha, op.beta);
@@ -128,7 +146,7 @@ float16 applyOp(const Op op, float16 v, float16 o) {
     case OP_hardsigmoid: return clipOf(v + 3.0f, 0.0f, 6.0f) / 6.0f;
     case OP_leaky_relu: return select(alpha * v, v, isgreater(v, zero));
     case OP_elu: return select(alpha * expm1(v), v, isgreater(v, zero));
-    case OP_mish: return v * tanh(select(log1p(exp(v)), v, isgreater(v, (float16)(30.0f))));
+    case OP_mish: return v * tanh(select(log1p(exp(v)), v, isgreater(v, (Value)(30.0f))));
     case OP_abs: return fabs(v);
     case OP_exp: return exp(v);
     case OP_log: return log(v);
@@ -138,7 +156,7 @@ float16 applyOp(const Op op, float16 v, float16 o) {
     case OP_neg: return -v;
     case OP_reciprocal: return 1.0f / v;
     case OP_erf: return erf(v);
-    case OP_softplus: return select(log1p(exp(v * alpha)) / alpha, v, isgreater(v * alpha, (float16)(op.beta)));
+    case OP_softplus: return select(log1p(exp(v * alpha)) / alpha, v, isgreater(v * alpha, (Value)(op.beta)));
     case OP_floor: return floor(v);
     case OP_round: return rint(v);
     case OP_pow: return pow(v, alpha);
@@ -165,6 +183,22 @@ float16 applyOp(const Op op, float16 v, float16 o) {
   return v;
 }
 
+#ifdef GPU
+float16 applyLanes(const Op op, float16 v, float16 o) {
+  if (op.kind == OP_relu) return select(v, (float16)(0.0f), isless(v, (float16)(0.0f)));
+  if (op.kind == OP_add) return v + op.alpha * o;
+  if (op.kind == OP_mul) return v * o;
+  float lane[16], operand[16];
+  vstore16(v, 0, lane);
+  vstore16(o, 0, operand);
+#pragma unroll 1
+  for (int i = 0; i < 16; ++i) lane[i] = applyOp(op, lane[i], operand[i]);
+  return vload16(0, lane);
+}
+#else
+#define applyLanes applyOp
+#endif
+
 // Applies the chain to 16 values and stores `lanes` of them from `position` on.
 void finishLanes(const Chain* chain, __global float* dst, __global const float* const* tensors, int position, int lanes,
                  float16 value) {
@@ -172,7 +206,7 @@ void finishLanes(const Chain* chain, __global float* dst, __global const float* 
     const Op op = chain->op[i];
     float16 operand = 0.0f;
     if (op.tensor > 0) operand = loadLanes(chain, op.tensor, tensors[op.tensor], position, lanes);
-    value = applyOp(op, value, operand);
+    value = applyLanes(op, value, operand);
   }
   storeLanes(chain, dst, position, lanes, value);
 }

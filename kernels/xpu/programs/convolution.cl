@@ -1,14 +1,79 @@
 // Convolutions of images whose channels lie side by side. The structure is that of kernels/xpu/convolution_xpu.cpp;
 // weights lie as [group][y][x][input channel][output channels up to whole vectors].
 
-#define ROWS 6
-
 typedef struct {
   int pixels, height, width;  // of the result; pixels: of all images
   int x_height, x_width, x_image, x_row, x_pixel;
   int kernel_y, kernel_x, stride_y, stride_x, padding_y, padding_x, dilation_y, dilation_x;
   int groups, inputs, outputs, padded;  // channels of a group; padded: outputs up to whole vectors
 } Convolution;
+
+#ifdef GPU
+
+// Four of the depth, from k on, of the implicit row of the pixel at (top, left), one by one; zeros outside.
+float4 gatherFour(__global const float* image, int top, int left, int k, const Convolution* job) {
+  float four[4];
+  for (int i = 0; i < 4; ++i, ++k) {
+    const int place = k / job->inputs, ky = place / job->kernel_x, kx = place - ky * job->kernel_x;
+    const int y = top + ky * job->dilation_y, x = left + kx * job->dilation_x;
+    const bool inside = ky < job->kernel_y && y >= 0 && y < job->x_height && x >= 0 && x < job->x_width;
+    four[i] = inside ? image[y * job->x_row + x * job->x_pixel + k - place * job->inputs] : 0.0f;
+  }
+  return vload4(0, four);
+}
+
+float4 fourOfPixel(__global const float* image, int y, int x, int channel, const Convolution* job) {
+  const bool inside = y >= 0 && y < job->x_height && x >= 0 && x < job->x_width;
+  return inside ? vload4(0, image + y * job->x_row + x * job->x_pixel + channel) : (float4)(0.0f);
+}
+
+// Rows are pixels, columns output channels of a group, the depth is places of the kernel times input channels.
+#define CONVOLUTION_TILES(NAME, ITEMS, ROWS, SLICES)                                                                  \
+  __attribute__((reqd_work_group_size(ITEMS, ITEMS, SLICES)))                                                         \
+  __kernel void NAME(__global const float* x, __global const float* weights, __global const float* zeros,             \
+                     const Convolution job, CHAIN_ARGUMENTS) {                                                        \
+    __local float4 memory[TILE_MEMORY(ITEMS, ROWS, SLICES)] __attribute__((aligned(64)));                             \
+    TILE_PLACES(ITEMS, ROWS)                                                                                          \
+    const int group = (int)get_group_id(2), depth = job.kernel_y * job.kernel_x * job.inputs;                         \
+    const int channels = job.groups * job.outputs;                                                                    \
+    const bool whole = job.inputs % 4 == 0;                                                                           \
+    __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;                                                       \
+    __global const float* image[kParts];                                                                              \
+    int top[kParts], left[kParts];                                                                                    \
+    for (int i = 0; i < kParts; ++i) {                                                                                \
+      const int pixel = first_row + item / 4 + i * kA, row = pixel / job.width, n = row / job.height;                 \
+      const bool there = pixel < job.pixels;                                                                          \
+      left[i] = (pixel - row * job.width) * job.stride_x - job.padding_x;                                             \
+      top[i] = there ? (row - n * job.height) * job.stride_y - job.padding_y : -(1 << 30);                            \
+      image[i] = x + (there ? n * job.x_image : 0) + group * job.inputs;                                              \
+    }                                                                                                                 \
+    weights += group * depth * job.padded + first_column;                                                             \
+    TILE_BODY(ITEMS, ROWS, SLICES)                                                                                    \
+  }
+#define READ_STEP(k)                                                                       \
+  const int place = (k) / job.inputs, channel_in = (k)-place * job.inputs;                 \
+  const int down = place / job.kernel_x * job.dilation_y, right = place % job.kernel_x * job.dilation_x;
+#define READ_A(i, row, k)                                                                                          \
+  (k) >= depth ? (float4)(0.0f)                                                                                    \
+  : whole      ? fourOfPixel(image[i], top[i] + down, left[i] + right, channel_in, &job)                           \
+               : gatherFour(image[i], top[i], left[i], k, &job)
+#define READ_B(k, column)                                                                                   \
+  (k) < depth && first_column + (column) < job.padded                                                       \
+      ? *(__global const float4*)(weights + (k) * job.padded + (column))                                    \
+      : (float4)(0.0f)
+#define FINISH(row, column, value)                                                                             \
+  const int pixel = first_row + (row), channel = first_column + (column);                                      \
+  if (pixel < job.pixels && channel < job.outputs)                                                             \
+    finishLanes(&chain, dst, tensors, pixel * channels + group * job.outputs + channel,                        \
+                min(16, job.outputs - channel), value);
+
+CONVOLUTION_TILES(convolution_128, 16, 8, 1)
+CONVOLUTION_TILES(convolution_64, 16, 4, 1)
+CONVOLUTION_TILES(convolution_32, 8, 4, 4)
+
+#else
+
+#define ROWS 6
 
 // A product of implicit rows: a work item sums ROWS pixels of 16 channels. `zeros` is a row of the source outside of the
 // image.
@@ -56,6 +121,8 @@ __kernel void convolution(__global const float* x, __global const float* weights
     finishLanes(&chain, dst, tensors, position, lanes, sum[r]);
   }
 }
+
+#endif
 
 // One channel a group: a work item sums one pixel of 16 channels.
 __attribute__((reqd_work_group_size(4, 16, 1)))

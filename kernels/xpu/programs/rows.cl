@@ -1,5 +1,5 @@
-// Softmax, layer and group normalization: one work item a row, whose elements lie `step` apart. The structures are those
-// of kernels/xpu/rows_xpu.cpp and kernels/xpu/group_norm_xpu.cpp.
+// Softmax, layer and group normalization: one team (tiles.cl) or work item a row, whose elements lie `step` apart. The
+// structures are those of kernels/xpu/rows_xpu.cpp and kernels/xpu/group_norm_xpu.cpp.
 
 #define MAX_ROW_LOOPS 6
 
@@ -22,48 +22,53 @@ float scoreAt(__global const float* x, __global const float* mask, const Rows* j
   return x[i * job->step[1]] * scale + (has_mask ? mask[i * job->step[2]] : 0.0f);
 }
 
-__attribute__((reqd_work_group_size(16, 1, 1)))
+__attribute__((reqd_work_group_size(TEAM_GROUP, 1, 1)))
 __kernel void softmax(__global const float* x, __global const float* mask, __global float* y, const Rows job,
                       float scale, int is_log, int has_mask) {
-  const int row = (int)get_global_id(0);
+  __local float shared[TEAM];
+  const int row = TEAM_INDEX;
   if (row >= job.rows) return;
   y += rowOffset(&job, row, 0);
   x += rowOffset(&job, row, 1);
   mask += has_mask ? rowOffset(&job, row, 2) : 0;
   float highest = -INFINITY, sum = 0.0f;
-  for (int i = 0; i < job.size; ++i) highest = fmax(highest, scoreAt(x, mask, &job, scale, has_mask, i));
-  for (int i = 0; i < job.size; ++i) sum += exp(scoreAt(x, mask, &job, scale, has_mask, i) - highest);
+  for (int i = TEAM_ITEM; i < job.size; i += TEAM)
+    highest = fmax(highest, scoreAt(x, mask, &job, scale, has_mask, i));
+  highest = teamLargest(highest, shared);
+  for (int i = TEAM_ITEM; i < job.size; i += TEAM) sum += exp(scoreAt(x, mask, &job, scale, has_mask, i) - highest);
+  sum = teamSum(sum, shared);
   const float offset = log(sum);
-  for (int i = 0; i < job.size; ++i) {
+  for (int i = TEAM_ITEM; i < job.size; i += TEAM) {
     const float value = scoreAt(x, mask, &job, scale, has_mask, i) - highest;
     y[i * job.step[0]] = is_log ? value - offset : exp(value) / sum;
   }
 }
 
 // mode 0: by deviation, 1: by root mean square, 2: by length. `total` gets x + residual where has_total says so.
-__attribute__((reqd_work_group_size(16, 1, 1)))
+__attribute__((reqd_work_group_size(TEAM_GROUP, 1, 1)))
 __kernel void layerNorm(__global const float* x, __global const float* residual, __global float* y,
                         __global float* total, const Rows job, __global const float* gamma,
                         __global const float* beta, int has_residual, int has_total, int has_gamma, int has_beta,
                         int mode, float eps) {
-  const int row = (int)get_global_id(0);
+  __local float shared[TEAM];
+  const int row = TEAM_INDEX;
   if (row >= job.rows) return;
   const int begin = rowOffset(&job, row, 1);
   x += begin;
   residual += has_residual ? begin : 0;
-  total += has_total ? begin : 0;
   y += rowOffset(&job, row, 0);
   float mean = 0.0f, squares = 0.0f;
-  for (int i = 0; i < job.size; ++i) {
+  for (int i = TEAM_ITEM; i < job.size; i += TEAM) {
     const float value = x[i] + (has_residual ? residual[i] : 0.0f);
-    if (has_total) total[i] = value;
     y[i] = value;
     mean += value;
   }
-  mean = mode == 0 ? mean / job.size : 0.0f;
-  for (int i = 0; i < job.size; ++i) squares += (y[i] - mean) * (y[i] - mean);
+  for (int i = has_total ? TEAM_ITEM : job.size; i < job.size; i += TEAM) total[begin + i] = y[i];
+  mean = mode == 0 ? teamSum(mean, shared) / job.size : 0.0f;
+  for (int i = TEAM_ITEM; i < job.size; i += TEAM) squares += (y[i] - mean) * (y[i] - mean);
+  squares = teamSum(squares, shared);
   const float factor = 1.0f / (mode == 2 ? fmax(sqrt(squares), eps) : sqrt(squares / job.size + eps));
-  for (int i = 0; i < job.size; ++i)
+  for (int i = TEAM_ITEM; i < job.size; i += TEAM)
     y[i] = (y[i] - mean) * factor * (has_gamma ? gamma[i] : 1.0f) + (has_beta ? beta[i] : 0.0f);
 }
 

@@ -1,5 +1,6 @@
 // x · gate(expand · activation(reduce · mean(x) + bias) + bias) of images whose channels lie side by side, in four
-// launches: means, hidden values, factors, products. The structure is that of kernels/xpu/squeeze_excite_xpu.cpp.
+// launches: means, hidden values, factors, products. A team (tiles.cl) computes each but a product. The structure is
+// that of kernels/xpu/squeeze_excite_xpu.cpp.
 
 typedef struct {
   int phase, images, channels, hidden, pixels, width;
@@ -8,31 +9,35 @@ typedef struct {
   Op activation, gate;
 } SqueezeExcite;
 
+// The part of an item of a team.
 float dotOf(__global const float* a, __global const float* b, int count) {
   float16 sum = 0.0f;
-  int i = 0;
-  for (; i + 16 <= count; i += 16) sum += vload16(0, a + i) * vload16(0, b + i);
+  int i = 16 * TEAM_ITEM;
+  for (; i + 16 <= count; i += 16 * TEAM) sum += vload16(0, a + i) * vload16(0, b + i);
   if (i < count) sum += partOf(a + i, count - i) * partOf(b + i, count - i);
   const float8 eight = sum.lo + sum.hi;
   const float4 four = eight.lo + eight.hi;
   return four.x + four.y + four.z + four.w;
 }
 
-__attribute__((reqd_work_group_size(16, 1, 1)))
+__attribute__((reqd_work_group_size(TEAM_GROUP, 1, 1)))
 __kernel void squeezeExcite(__global const float* x, __global const float* reduce, __global const float* reduce_bias,
                             __global const float* expand, __global const float* expand_bias, __global float* means,
                             __global float* hidden, __global float* factors, const SqueezeExcite job,
                             CHAIN_ARGUMENTS) {
-  const int item = (int)get_global_id(0), tiles = (job.channels + 15) / 16;
+  __local float shared[TEAM];
+  __local float16 shared_lanes[TEAM];
+  const int item = job.phase == 3 ? (int)get_global_id(0) : TEAM_INDEX, tiles = (job.channels + 15) / 16;
   if (job.phase == 1 || job.phase == 2) {
     const int outputs = job.phase == 1 ? job.hidden : job.channels, inputs = job.phase == 1 ? job.channels : job.hidden;
     const int image = item / outputs, row = item - image * outputs;
     if (image >= job.images) return;
     __global const float* from = (job.phase == 1 ? means : hidden) + image * inputs;
-    float sum = dotOf((job.phase == 1 ? reduce : expand) + row * inputs, from, inputs);
+    float sum = teamSum(dotOf((job.phase == 1 ? reduce : expand) + row * inputs, from, inputs), shared);
+    if (TEAM_ITEM > 0) return;
     if (job.phase == 1 && job.has_reduce_bias) sum += reduce_bias[row];
     if (job.phase == 2 && job.has_expand_bias) sum += expand_bias[row];
-    const float16 value = applyOp(job.phase == 1 ? job.activation : job.gate, (float16)(sum), (float16)(0.0f));
+    const float16 value = applyLanes(job.phase == 1 ? job.activation : job.gate, (float16)(sum), (float16)(0.0f));
     (job.phase == 1 ? hidden : factors)[item] = value.s0;
     return;
   }
@@ -40,12 +45,14 @@ __kernel void squeezeExcite(__global const float* x, __global const float* reduc
   if (job.phase == 0) {
     if (place >= job.images) return;
     float16 sum = 0.0f;
-    for (int p = 0; p < job.pixels; ++p) {
+    for (int p = TEAM_ITEM; p < job.pixels; p += TEAM) {
       const int row = p / job.width;
       __global const float* from =
           x + place * job.x_image + row * job.x_row + (p - row * job.width) * job.x_pixel + channel;
       sum += lanes == 16 ? vload16(0, from) : partOf(from, lanes);
     }
+    sum = teamSums(sum, shared_lanes);
+    if (TEAM_ITEM > 0) return;
     float lane[16];
     vstore16(sum / (float)job.pixels, 0, lane);
     for (int i = 0; i < lanes; ++i) means[place * job.channels + channel + i] = lane[i];

@@ -1,6 +1,8 @@
 // Every case of the table of all kernels on every kernel of the device, against the reference.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "kernels/kernel_list.h"
@@ -39,6 +41,25 @@ class XpuCases : public ::testing::Test {
     return true;
   }
 
+  static bool usesTiles(OpKind kind) {
+    return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul ||
+           kind == OpKind::kSoftmax || kind == OpKind::kLayerNorm || kind == OpKind::kAttention ||
+           kind == OpKind::kSqueezeExcite;
+  }
+
+  // Those of kinds that are computed by tiles or teams, on a device that takes itself for a GPU of so many units.
+  static void checkTiles(const std::vector<Case>& cases, int units) {
+    const testing::TemporaryFolder programs;
+    auto own = std::move(device_);
+    device_ = testing::openTestDevice(programs.path());
+    device_->assumeTiles(units);
+    std::vector<Case> with_tiles;
+    std::copy_if(cases.begin(), cases.end(), std::back_inserter(with_tiles),
+                 [](const Case& test) { return usesTiles(parseOpSpec(test.spec).kind); });
+    checkAll(with_tiles);
+    device_ = std::move(own);
+  }
+
   static void checkAll(const std::vector<Case>& cases) {
     for (const Case& test : cases) {
       const OpSpec spec = parseOpSpec(test.spec);
@@ -68,6 +89,19 @@ std::map<std::string, int> XpuCases::taken_;
   TEST_F(XpuCases, name) { checkAll(cases()); }
 IPEX_CASE_LISTS(IPEX_TEST)
 #undef IPEX_TEST
+
+// Few units take large tiles, many take small ones.
+TEST_F(XpuCases, ConvolutionsByTiles) {
+  for (const int units : {1, 3, 10000}) checkTiles(convolutionCases(), units);
+}
+TEST_F(XpuCases, ProductsByTiles) {
+  for (const int units : {1, 3, 10000}) checkTiles(matrixCases(), units);
+}
+TEST_F(XpuCases, RowsByTeams) {
+  checkTiles(normCases(), 1);
+  checkTiles(attentionCases(), 1);
+  checkTiles(squeezeExciteCases(), 1);
+}
 
 // Last of the suite: a kernel that declines everything would pass everything.
 TEST_F(XpuCases, ZEveryKernelTookCases) {

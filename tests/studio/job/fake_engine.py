@@ -53,6 +53,7 @@ elif behaviour == "limits":
 
     send({"type": "limits", "core": resource.getrlimit(resource.RLIMIT_CORE)[1],
           "memory": resource.getrlimit(resource.RLIMIT_AS)[1],
+          "data": resource.getrlimit(resource.RLIMIT_DATA)[1],
           "environment": sorted(os.environ), "threads": os.environ.get("OMP_NUM_THREADS"),
           "group": os.getpgid(0) == os.getpid(),
           "descriptors": sorted(int(fd) for fd in os.listdir("/proc/self/fd"))})

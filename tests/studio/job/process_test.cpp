@@ -115,11 +115,13 @@ TEST_F(FakeEngine, CancellationInterruptsTheWait) {
 TEST_F(FakeEngine, StartsWithLimitsAndACleanEnvironment) {
   ::setenv("SECRET_TOKEN", "x", 1);
   limits_.memory_bytes = std::int64_t{4} << 30;
+  limits_.data_bytes = std::int64_t{3} << 30;
   EngineProcess& engine = start("limits");
   engine.receive();
   const nlohmann::json limits = engine.receive();
   EXPECT_EQ(limits["core"], 0);
   EXPECT_EQ(limits["memory"], std::int64_t{4} << 30);
+  EXPECT_EQ(limits["data"], std::int64_t{3} << 30);
   EXPECT_EQ(limits["threads"], "3");
   EXPECT_TRUE(limits["group"]);
   EXPECT_THAT(limits["environment"].dump(), Not(HasSubstr("SECRET_TOKEN")));

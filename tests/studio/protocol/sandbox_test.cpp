@@ -94,6 +94,16 @@ TEST_P(SandboxTest, LeavesWhatAnEngineNeeds) {
 INSTANTIATE_TEST_SUITE_P(Sandbox, SandboxTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Landlock" : "WithoutLandlock"; });
 
+TEST(Landlock, LeavesTheNodesOfADeviceOpenAlone) {
+  if (landlockVersion() == 0) GTEST_SKIP() << "this kernel has no Landlock";
+  SandboxPolicy policy;
+  EXPECT_FALSE(allowed(policy, [] { return canOpen("/dev/full", O_RDWR); }));
+  policy.devices = {"/dev/full", "/dev/not-there"};
+  EXPECT_TRUE(allowed(policy, [] { return canOpen("/dev/full", O_RDWR); }));
+  EXPECT_FALSE(allowed(policy, [] { return canOpen("/dev/zero", O_RDWR); }));
+  EXPECT_FALSE(allowed(policy, [] { return canOpen("/dev/new", O_RDWR | O_CREAT); }));
+}
+
 TEST(Landlock, AllowsTheJobFolderAndHidesTheRest) {
   if (landlockVersion() == 0) GTEST_SKIP() << "this kernel has no Landlock";
   const Sandpit pit;
