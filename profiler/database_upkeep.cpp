@@ -44,6 +44,7 @@ std::int64_t Database::import(const std::string& other_path) {
     const std::int64_t id = record(job);
     if (const auto source = other.source(ids.integer(0))) recordSource(id, *source);
     recordPassGains(id, other.passGains(ids.integer(0)));
+    if (const CurvesRecord curves = other.curves(ids.integer(0)); !curves.empty()) recordCurves(id, curves);
     ++imported;
   }
   Transaction transaction(connection);
