@@ -21,6 +21,7 @@
   PANEL(kLatencyPanel)     \
   PANEL(kKernelsPanel)     \
   PANEL(kComparePanel)     \
+  PANEL(kCurvesPanel)      \
   PANEL(kPrecisionPanel)   \
   PANEL(kTrainingPanel)    \
   PANEL(kRemarksPanel)     \

@@ -14,6 +14,7 @@ struct ReplacesJob {
   bool operator()(const OptimizeCommand&) const { return true; }
   bool operator()(const FlagsCommand&) const { return true; }
   bool operator()(const TuneCommand&) const { return true; }
+  bool operator()(const CurvesCommand&) const { return true; }
   bool operator()(const OverrideCommand& command) const { return command.measure; }
   bool operator()(const CancelCommand&) const { return false; }
   bool operator()(const ExportCommand&) const { return false; }
@@ -28,6 +29,7 @@ struct ReplacesJob {
   bool operator()(const PassGainsCommand&) const { return false; }
   bool operator()(const ValuesCommand&) const { return false; }
   bool operator()(const OpenFolderCommand&) const { return false; }
+  bool operator()(const UsePointCommand&) const { return false; }
 };
 
 }  // namespace

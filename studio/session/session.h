@@ -7,6 +7,7 @@
 
 #include "studio/session/bisect_job.h"
 #include "studio/session/command_queue.h"
+#include "studio/session/curves_job.h"
 #include "studio/session/decisions.h"
 #include "studio/session/history.h"
 #include "studio/session/job_runner.h"
@@ -64,6 +65,8 @@ class Session : public SnapshotSource, private Reporter {
   void handle(const ValuesCommand& command);
   void handle(const OpenFolderCommand& command);
   void handle(const OpenSampleCommand& command);
+  void handle(const CurvesCommand& command);
+  void handle(const UsePointCommand& command);
   void open(const std::string& path);
   void openDatabase(const std::string& path);
   void showJob(const Database& database, std::int64_t id);
@@ -112,6 +115,7 @@ class Session : public SnapshotSource, private Reporter {
   BisectJob bisect_;
   PassGainsJob pass_gains_;
   ValuesJob values_;
+  CurvesJob curves_;
 
   std::thread thread_;
 };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr auto kLongestWait = std::chrono::minutes(10);
 constexpr const char* kVerbs[] = {"open",  "wait",   "scrub", "select", "do",    "expect", "screenshot", "report",
-                                  "trust", "export", "tune",  "load",   "flags", "inputs", "key"};
+                                  "trust", "export", "tune",  "load",   "flags", "inputs", "key",        "curves"};
 constexpr const char* kStates[] = {"empty", "ready", "recorded", "working", "done", "failed", "cancelled"};
 
 std::int32_t shownStage(const StudioSnapshot& snapshot, const Selection& selection) {
@@ -59,10 +59,11 @@ Script Script::parse(const std::string& text) {
     if (!known || step.rest.empty()) {
       throw Error(
           ExitCode::kUsage,
-          fmt::format("Line {} of the script is no step: '{}'; steps are open, wait, scrub, "
-                      "select, key, do, expect, screenshot, report, trust, export, tune, load, flags and inputs, each "
-                      "with what to do it with.",
-                      number, displayText(line, 80)));
+          fmt::format(
+              "Line {} of the script is no step: '{}'; steps are open, wait, scrub, "
+              "select, key, do, expect, screenshot, report, trust, export, tune, load, curves, flags and inputs, "
+              "each with what to do it with.",
+              number, displayText(line, 80)));
     }
     const auto& actions = allActions();
     const bool action = step.verb != "do" || std::any_of(actions.begin(), actions.end(),
@@ -107,6 +108,7 @@ bool Script::run(const Step& step, const Frame& frame) {
   if (step.verb == "trust") frame.post(trustStep(step.rest, step.line));
   if (step.verb == "export") frame.post(exportStep(step.rest, step.line));
   if (step.verb == "tune") frame.post(tuneStep(step.rest, step.line));
+  if (step.verb == "curves") frame.post(curvesStep(step.rest, step.line));
   if (step.verb == "flags") frame.post(FlagsCommand{step.rest});
   if (step.verb == "inputs") frame.post(inputsStep(step.rest, frame.snapshot));
   if (step.verb == "load") frame.post(loadStep(step.rest, step.line, frame.snapshot));
