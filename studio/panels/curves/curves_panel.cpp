@@ -20,7 +20,7 @@ namespace ipex_studio {
 namespace {
 
 constexpr float kCurvesToolsPoints = 42;
-constexpr float kCurvesListPoints = 360;
+constexpr float kCurvesListPoints = 380;
 constexpr float kCurvesSidePoints = 62;
 constexpr float kCurvesEndPoints = 24;
 constexpr float kCurvesLegendPoints = 22;
@@ -168,10 +168,14 @@ class CurvesPanel : public Panel {
     }
     ImGui::SameLine(0, ui_.px(16));
     ImGui::SetCursorPosY(top + std::floor(ui_.px(6)));
-    const bool quiet = shown_->noise == "quiet";
-    fittedLabel(ui_, quiet ? ui_.theme.good : ui_.theme.warning,
-                shown_->noise.empty() ? "" : displayText("● " + shown_->noise, 200),
-                std::max(1.F, ImGui::GetContentRegionAvail().x - ui_.px(14)));
+    if (!shown_->noise.empty()) {
+      const ImU32 color = shown_->noise == "quiet" ? ui_.theme.good : ui_.theme.warning;
+      swatch(ui_, color);
+      ImGui::SameLine(0, ui_.px(7));
+      ImGui::SetCursorPosY(top + std::floor(ui_.px(6)));
+      fittedLabel(ui_, color, displayText(shown_->noise, 200),
+                  std::max(1.F, ImGui::GetContentRegionAvail().x - ui_.px(14)));
+    }
     ImGui::SetCursorPosY(top - std::floor(ui_.px(6)) + std::floor(ui_.px(kCurvesToolsPoints)));
     hairline(ui_);
   }
@@ -180,8 +184,8 @@ class CurvesPanel : public Panel {
 
   ImU32 colorOf(std::size_t line) const {
     // Kinds whose colours are far from each other; with more lines they return.
-    constexpr KindGroup kOrder[] = {KindGroup::kConvolution,   KindGroup::kLinear,  KindGroup::kElementwise,
-                                    KindGroup::kNormalization, KindGroup::kPooling, KindGroup::kReorder};
+    constexpr KindGroup kOrder[] = {KindGroup::kConvolution, KindGroup::kReorder,   KindGroup::kPooling,
+                                    KindGroup::kLinear,      KindGroup::kAttention, KindGroup::kNormalization};
     return ui_.theme.kind(kOrder[line % std::size(kOrder)]);
   }
 
@@ -260,12 +264,20 @@ class CurvesPanel : public Panel {
     const ImVec2 at = pixelOf(point, x, y);
     ImGui::GetWindowDrawList()->AddCircle(at, ui_.px(8), ui_.theme.accent, 24, 2 * ui_.scale);
     const bool at_right = at.x > (x.begin + x.end) / 2;
-    chartText(ui_, {at.x + ui_.px(at_right ? -12 : 12), at.y - ui_.px(20)}, ui_.theme.text, text, at_right ? 1 : 0);
+    ImFont* const font = ui_.fonts.head;
+    const float width = font->CalcTextSizeA(font->FontSize, 1e6F, 0, text).x;
+    const ImVec2 corner = {at_right ? at.x - ui_.px(12) - width : at.x + ui_.px(12), at.y - ui_.px(20)};
+    // Lines behind a name would strike it through.
+    ImGui::GetWindowDrawList()->AddRectFilled({corner.x - ui_.px(3), corner.y},
+                                              {corner.x + width + ui_.px(3), corner.y + font->FontSize + ui_.px(1)},
+                                              withAlpha(ui_.theme.panel, 0.85F), ui_.px(3));
+    chartText(ui_, corner, ui_.theme.text, text);
   }
 
   void drawBest(const ChartScale& x, const ChartScale& y) const {
-    if (choice_.throughput) ring(*choice_.throughput, "most samples/s", x, y);
-    if (choice_.latency && choice_.latency != choice_.throughput) ring(*choice_.latency, "least latency", x, y);
+    const bool both = choice_.latency == choice_.throughput;
+    if (choice_.throughput) ring(*choice_.throughput, both ? "most samples/s, least latency" : "most samples/s", x, y);
+    if (choice_.latency && !both) ring(*choice_.latency, "least latency", x, y);
     if (marked_ < 0) return;
     const ImVec2 at = pixelOf(static_cast<std::size_t>(marked_), x, y);
     ImGui::GetWindowDrawList()->AddCircleFilled(at, ui_.px(5.5F), ui_.theme.text, 20);
@@ -323,7 +335,7 @@ class CurvesPanel : public Panel {
     const float room = right - ImGui::GetCursorPosX() - buttonSize(ui_, "Use this").x - ui_.px(10);
     fittedLabel(ui_, ui_.theme.text, pointText(point), room);
     fittedLabel(ui_, ui_.theme.dim,
-                fmt::format("p50 {}, {:.4g} samples/s, {:.0f} MB", formatTime(point.p50_ns), samplesPerSecond(point),
+                fmt::format("{}, {:.3g} samples/s, {:.0f} MB", formatTime(point.p50_ns), samplesPerSecond(point),
                             whole(point.memory_bytes) / 1e6),
                 room);
     const float bottom = ImGui::GetCursorPosY();

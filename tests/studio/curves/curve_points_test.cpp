@@ -51,9 +51,9 @@ TEST(CurvePoints, ShareTheTime) {
   const CurveRounds few = curveRounds(60, 3);
   EXPECT_EQ(few.rounds, 7);
   EXPECT_EQ(few.turn_s, 1);
-  const CurveRounds many = curveRounds(60, 100);
+  const CurveRounds many = curveRounds(65, 100);
   EXPECT_EQ(many.rounds, 6);
-  EXPECT_NEAR(many.turn_s * many.rounds * 100, 60, 1);
+  EXPECT_NEAR(many.turn_s * many.rounds * 100, 65, 1);
   EXPECT_EQ(curveRounds(0.1, 10).rounds, 3) << "a ratio needs a few";
 }
 
