@@ -94,7 +94,7 @@
   KERNEL(kPad, PadCopy)                                                                                          \
   KERNEL_ON(kPad, Upconverted, "pad_copy")                                                                       \
   KERNEL(kRecurrent, RecurrentSimd)                                                                              \
-  KERNEL(kReorder, ReorderCopy)         /* equal layouts and runs: memcpy */                                     \
+  KERNEL(kReorder, ReorderCopy) /* equal layouts and runs: memcpy */                                             \
   KERNEL(kReorder, ReorderTransposedSimd)                                                                        \
   KERNEL_ON(kReorder, ReorderOnednn)    /* other layouts, f32 and bf16 */                                        \
   KERNEL(kReorder, ReorderElementsCopy) /* layouts that the library leaves to its reference */                   \

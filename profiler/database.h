@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/record/curves_record.h"
 #include "core/record/noise.h"
 #include "core/record/pass_gain_record.h"
 #include "core/record/records.h"
@@ -144,6 +145,12 @@ class Database {
   // Keeps what passes gain in a recorded job; replaces what is known of the same passes.
   void recordPassGains(std::int64_t job, const std::vector<PassGain>& gains);
   std::vector<PassGain> passGains(std::int64_t job) const;  // empty: not measured
+
+  // Keeps the curves of a recorded job.
+  void recordCurves(std::int64_t job, const CurvesRecord& curves);
+  CurvesRecord curves(std::int64_t job) const;  // without points: not measured
+  // The newest of a model that were measured on this CPU; without points: there are none.
+  CurvesRecord newestCurves(const std::string& sha256, const std::string& cpu) const;
 
   void rememberInputs(const std::string& sha256, const std::vector<InputRecord>& inputs);
   std::vector<InputRecord> rememberedInputs(const std::string& sha256) const;  // empty: none

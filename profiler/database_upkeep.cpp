@@ -98,6 +98,7 @@ std::int64_t Database::import(const std::string& other_path) {
     recordPassGains(id, other.passGains(ids.integer(0)));
     importMarks(other, {"", ids.integer(0)}, {"", id});
     importMarks(other, {job.model.sha256}, {job.model.sha256});
+    if (const CurvesRecord curves = other.curves(ids.integer(0)); !curves.empty()) recordCurves(id, curves);
     ++imported;
   }
   Transaction transaction(connection);

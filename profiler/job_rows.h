@@ -13,6 +13,7 @@ constexpr std::int64_t kTrainingSchemaVersion = 8;   // from which on there are 
 constexpr std::int64_t kSourceSchemaVersion = 9;     // from which on models have their source
 constexpr std::int64_t kPassGainSchemaVersion = 10;  // from which on it is known what passes gain
 constexpr std::int64_t kMarkSchemaVersion = 11;      // from which on models and jobs have names and pins
+constexpr std::int64_t kCurvesSchemaVersion = 13;    // from which on models have curves
 
 // Inserts a job; must run inside a transaction. Returns job.id.
 std::int64_t insertJob(Connection& connection, const JobRecord& job);

@@ -80,7 +80,8 @@ void takeOutInside(const StepSpans& spans, StepTime* time) {
   time->whole_ns = std::exchange(time->elapsed_ns, std::move(own));
 }
 
-// Appends the samples of one region, of so many runs of the model, to those of earlier ones; returns the total time in plans.
+// Appends the samples of one region, of so many runs of the model, to those of earlier ones; returns the total time in
+// plans.
 std::int64_t addRegionSteps(const nlohmann::json& profile, std::int32_t region, std::int64_t start, int iterations,
                             RunRecord& run) {
   if (!profile.contains("steps")) return 0;

@@ -40,6 +40,17 @@ struct CheckRequest {
   double time_s = 60;          // for timing, beside loading
 };
 
+// The points that curves are measured at. Empty lists: as fits the machine and the model.
+struct CurvesRequest {
+  std::vector<std::int64_t> threads;    // of each instance
+  std::vector<std::int64_t> instances;  // answering requests side by side
+  std::vector<std::int64_t> batch;      // samples of a request
+  double time_s = 60;                   // for timing, beside what preparing takes
+  double latency_limit_ms = 0;          // of the p99, for the best throughput within it; 0: none
+  // True: in each precision that the machine computes and the model has what it takes for; false: as the request says.
+  bool every_precision = true;
+};
+
 // Training a model. Texts of core/train/train_settings.h.
 struct TrainRequest {
   std::string loss = "cross_entropy";
@@ -103,6 +114,7 @@ struct Request {
   CalibrationRequest calibration;
   SearchRequest search;
   CheckRequest check;
+  CurvesRequest curves;
   TrainRequest train;
   GenerateRequest generate;
   bool restart = false;  // an interrupted calibration or search begins anew

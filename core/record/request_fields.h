@@ -58,6 +58,7 @@ enum class FlagSet {
   kExport,
   kTarget,  // for `inspect`
   kGate,    // for `check`
+  kCurves,
   kTrain,
   kGenerate,
 };
@@ -434,6 +435,32 @@ void describe(V& v, Request& r) {
         .showingDefault());
   v(StudioOnly(), r.check.time_s,
     Flag(FlagSet::kGate, "--within", "SECONDS", "Measure no longer than about so long.").positive().showingDefault());
+  v(StudioOnly(), r.curves.threads,
+    Flag(FlagSet::kCurves, "--threads", "N,...",
+         "Threads of each instance; without it powers of two up to all usable cores.")
+        .between(1, 4096)
+        .withCommas());
+  v(StudioOnly(), r.curves.instances,
+    Flag(
+        FlagSet::kCurves, "--instances", "N,...",
+        "Requests answered side by side; without it one, and as many as the cores have room for. What needs more cores "
+        "than there are is left out.")
+        .between(1, 1024)
+        .withCommas());
+  v(JsonField("curves.batch"), r.curves.batch,
+    Flag(
+        FlagSet::kCurves, "--batch", "N,...",
+        "Samples of a request; without it 1,2,4,8,16. Only sizes that the model takes, sample for sample with the same "
+        "results, are measured.")
+        .between(1, 65536)
+        .withCommas());
+  v(StudioOnly(), r.curves.time_s,
+    Flag(FlagSet::kCurves, "--seconds", "N", "Measure for about so long, beside what preparing takes.")
+        .between(0.1, 86400)
+        .showingDefault());
+  v(StudioOnly(), r.curves.latency_limit_ms,
+    Flag(FlagSet::kCurves, "--latency-limit", "MS", "Also name the most samples per second whose p99 stays within it.")
+        .between(0.001, 1e7));
   v(StudioOnly(), r.restart, Flag(FlagSet::kCalibration, "--restart", "", "Do not go on with what was interrupted."),
     Form("restart", kForData, 11, "", ""));
   v(JsonField("optimize.min_cosine"), optimize.min_cosine,

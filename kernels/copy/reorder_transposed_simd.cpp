@@ -78,7 +78,8 @@ constexpr std::int64_t kSameSet = 1024;
 std::int64_t rowsAtOnce(std::int64_t in_stride) { return in_stride % kSameSet == 0 ? 8 : 16; }
 std::int64_t columnsOfStrip(std::int64_t out_stride) { return out_stride % kSameSet == 0 ? 16 : 64; }
 
-// The walk over both tensors as transposes of matrices: rows lie side by side in the destination, columns in the source.
+// The walk over both tensors as transposes of matrices: rows lie side by side in the destination, columns in the
+// source.
 struct TransposeWalk {
   LoopNest outer;  // tensor 0 is the destination
   std::int64_t rows = 0, columns = 0, in_stride = 0, out_stride = 0;

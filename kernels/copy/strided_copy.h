@@ -19,8 +19,8 @@ struct StridedCopy {
   void copySpread(const char* in, std::int64_t from, char* out, std::int64_t to, std::int64_t count) const;
 };
 
-// Makes the walk of a copy, tensor 0 the destination; false if the layouts cannot be walked together: they have different
-// blocks, or one has blocks that the channels do not fill. The dims must be equal.
+// Makes the walk of a copy, tensor 0 the destination; false if the layouts cannot be walked together: they have
+// different blocks, or one has blocks that the channels do not fill. The dims must be equal.
 bool makeCopyNest(const TensorDesc& src, const TensorDesc& dst, LoopNest* nest);
 
 // False where makeCopyNest() is.

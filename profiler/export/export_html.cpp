@@ -12,6 +12,7 @@
 #include "profiler/comparison.h"
 #include "profiler/embedded.h"
 #include "profiler/export/html_charts.h"
+#include "profiler/export/html_curves.h"
 #include "profiler/export/html_waterfall.h"
 #include "profiler/summary.h"
 #include "profiler/text.h"
@@ -337,7 +338,8 @@ std::string footer(const Report& r) {
 
 }  // namespace
 
-std::string htmlReport(const JobRecord& job, const std::vector<JobSummary>& jobs, const std::vector<PassGain>& gains) {
+std::string htmlReport(const JobRecord& job, const std::vector<JobSummary>& jobs, const std::vector<PassGain>& gains,
+                       const CurvesRecord& curves) {
   const Report r = reportOf(job);
   return fmt::format(
              "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
@@ -346,8 +348,8 @@ std::string htmlReport(const JobRecord& job, const std::vector<JobSummary>& jobs
              "dark\"><title>{} · ipex-studio</title>\n<style>\n",
              htmlText(fileName(job.model.path))) +
          kReportCss + "</style></head>\n<body><main>\n" + header(r) + hero(r) + waterfallHtml(waterfallOf(job)) +
-         latency(r) + topSteps(r) + passes(r, gains) + missed(r) + history(jobs) + allSteps(r) + footer(r) +
-         "</main></body></html>\n";
+         latency(r) + topSteps(r) + curvesHtml(curves) + passes(r, gains) + missed(r) + history(jobs) + allSteps(r) +
+         footer(r) + "</main></body></html>\n";
 }
 
 }  // namespace ipex_studio

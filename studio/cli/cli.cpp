@@ -46,6 +46,8 @@ int dispatch(const CommandLine& line, const WindowRunner& window) {
       return checkAgainst(line);
     case CommandKind::kBisect:
       return bisectModel(line);
+    case CommandKind::kCurves:
+      return printCurves(line);
     case CommandKind::kValues:
       return printValues(line);
     case CommandKind::kGenerate:

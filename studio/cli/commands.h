@@ -26,6 +26,7 @@ int inspectModel(const CommandLine& line);
 int verifyModels(const CommandLine& line);
 int checkAgainst(const CommandLine& line);  // check
 int bisectModel(const CommandLine& line);
+int printCurves(const CommandLine& line);
 int printValues(const CommandLine& line);
 int printGeneration(const CommandLine& line);  // generate
 int compareRecordedRuns(const CommandLine& line);

@@ -6,6 +6,7 @@
 
 #include "core/base/replace_file.h"
 #include "core/record/records_json.h"
+#include "profiler/curves/curves_table.h"
 #include "profiler/export/export_html.h"
 #include "profiler/export/export_json.h"
 #include "studio/cli/advice_text.h"
@@ -17,14 +18,23 @@ namespace {
 
 constexpr std::int64_t kHistoryJobs = 20;
 
+// The curves of the job, or the newest of its model on the same CPU.
+CurvesRecord curvesOf(const Database& database, std::int64_t id, const JobRecord& job) {
+  CurvesRecord curves = database.curves(id);
+  return curves.empty() ? database.newestCurves(job.model.sha256, job.machine.cpu) : curves;
+}
+
 std::string htmlOf(const Database& database, std::int64_t id, const JobRecord& job) {
-  return htmlReport(job, database.jobs(kHistoryJobs, job.model.sha256), database.passGains(id));
+  return htmlReport(job, database.jobs(kHistoryJobs, job.model.sha256), database.passGains(id),
+                    curvesOf(database, id, job));
 }
 
 std::string jsonOf(const Database& database, std::int64_t id, const JobRecord& job) {
   nlohmann::json json = benchJson(job);
   json["advice"] = adviceJson(buildJobIndex(job)->advice);
   json["pass_gains"] = passGainsJson(database.passGains(id));
+  const CurvesRecord curves = curvesOf(database, id, job);
+  json["curves"] = curves.empty() ? nlohmann::json() : curvesJson(curves, 0);
   return dumpJson(json) + "\n";
 }
 

@@ -29,6 +29,7 @@ class JobInputs {
   // The inputs to time: the low end of all ranges, the first case of a recording.
   const Inputs& example() const { return example_; }
   const std::vector<InputRecord>& records() const { return records_; }
+  const std::vector<InputSpec>& specs() const { return specs_; }  // one per argument
   // The inputs to compare results on: every recorded case, or a recorded sequence; for ranges their ends and middle;
   // several calls in sequence if `stateful`.
   std::vector<std::vector<Inputs>> verificationSequences(bool stateful) const;

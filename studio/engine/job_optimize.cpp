@@ -282,6 +282,7 @@ void serve(const EngineJob& job, const MeasureOptions& measure, const Begun& beg
   std::optional<ResultsVerdict> verdict;
   while (true) {
     const FinishRequest request = rounds.takeAll();
+    if (rounds.tookSplits()) sendTuning(optimized, channel);  // other numbers of threads measure kernels of their own
     RunRecord run;
     // Work done ahead took memory that a plain run would not need, so its peak is not reported.
     const std::int64_t peak_rss_bytes = begun.references.empty() ? peakRssBytes() : 0;

@@ -17,6 +17,7 @@ void runGraphJob(const EngineJob& job, Channel& channel);
 void runVerifyJob(const EngineJob& job, Channel& channel);
 void runBisectJob(const EngineJob& job, Channel& channel);
 void runBisectFilesJob(const EngineJob& job, Channel& channel);
+void runBatchSizesJob(const EngineJob& job, Channel& channel);
 void runValuesJob(const EngineJob& job, Channel& channel);
 void runGenerateJob(const EngineJob& job, Channel& channel);
 void runCalibrateJob(const EngineJob& job, Channel& channel);

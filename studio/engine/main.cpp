@@ -41,6 +41,8 @@ void runJob(const EngineJob& job, Channel& channel) {
       return runBisectJob(job, channel);
     case JobKind::kBisectFiles:
       return runBisectFilesJob(job, channel);
+    case JobKind::kBatchSizes:
+      return runBatchSizesJob(job, channel);
     case JobKind::kValues:
       return runValuesJob(job, channel);
     case JobKind::kGenerate:

@@ -61,6 +61,18 @@ Both run as they are and take turns, and the old one runs twice: what differs be
 what is so against both, by the ratio and its interval, and again in new processes.
 )";
 
+constexpr char kCurvesExamples[] = R"(
+Examples:
+  ipex-studio curves model.pt                                     splits of the cores and batch sizes that fit
+  ipex-studio curves model.pt --batch 1,8 --threads 1,2 --instances 1,2 --precision fp32,bf16 --latency-limit 20
+  ipex-studio curves model.pt --json --seconds 20 > curves.json
+
+Without --precision it is measured in FP32 and what else this CPU computes natively; INT8 needs --recipe. One engine for each
+precision and batch size is prepared, then all points are measured by turns, so that they share the machine's state. Marked
+are the most samples per second, the least time of a request and, with --latency-limit, the most within it. Ctrl-C keeps
+the rounds until then (exit code 130). Results that fail the rule of `run` are shown and never marked.
+)";
+
 constexpr char kValuesExamples[] = R"(
 Examples:
   ipex-studio values model.pt --node layer1.0                 what the module gives, before and after
@@ -301,6 +313,22 @@ void addBisect(CLI::App& app, CommandLine& line) {
   bisect->footer(kBisectExamples);
 }
 
+void addCurves(CLI::App& app, CommandLine& line) {
+  CLI::App* curves =
+      addCommand(app, line, CommandKind::kCurves, "curves",
+                 "Measure a model over threads, instances, batch sizes and precisions, and name the best split");
+  addModel(*curves, line);
+  addFlags(*curves, line, {FlagSet::kCurves});
+  addDatabase(*curves, line);
+  addJson(*curves, line);
+  addFlags(*curves, line, {FlagSet::kModel, FlagSet::kRewrite, FlagSet::kRecipe, FlagSet::kCosine});
+  curves->callback([&line, curves] {
+    line.kind = CommandKind::kCurves;
+    line.curves.every_precision = curves->count("--precision") == 0;
+  });
+  curves->footer(kCurvesExamples);
+}
+
 void addValues(CLI::App& app, CommandLine& line) {
   CLI::App* values = addCommand(app, line, CommandKind::kValues, "values",
                                 "Show what one value holds: range, mean, NaN, histogram; original, optimized, FP64");
@@ -462,6 +490,7 @@ std::unique_ptr<CLI::App> makeApp(CommandLine& line) {
   addLookingCommands(*app, line);
   addCheck(*app, line);
   addBisect(*app, line);
+  addCurves(*app, line);
   addValues(*app, line);
   addGenerate(*app, line);
   addDatabaseCommands(*app, line);

@@ -23,6 +23,7 @@ enum class CommandKind {
   kVerify,
   kCheck,
   kBisect,
+  kCurves,
   kValues,
   kGenerate,
   kCalibrate,

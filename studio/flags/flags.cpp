@@ -64,6 +64,7 @@ const char* groupOf(FlagSet set) {
     case FlagSet::kExport:
     case FlagSet::kTarget:
     case FlagSet::kGate:
+    case FlagSet::kCurves:
     case FlagSet::kTrain:
     case FlagSet::kGenerate:
       return "";

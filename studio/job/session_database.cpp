@@ -57,6 +57,15 @@ void JobDatabase::recordPassGains(std::int64_t job, const std::vector<PassGain>&
   }
 }
 
+void JobDatabase::recordCurves(std::int64_t job, const CurvesRecord& curves) {
+  if (!database_) return;
+  try {
+    database_->recordCurves(job, curves);
+  } catch (const Error& error) {
+    problem_ = error;
+  }
+}
+
 std::optional<std::int64_t> JobDatabase::record(const JobRecord& job, bool remember_inputs) {
   if (!database_) return std::nullopt;
   try {

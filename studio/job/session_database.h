@@ -32,6 +32,8 @@ class JobDatabase {
   std::optional<std::int64_t> record(const ModelJob& job, bool remember_inputs);
   // Keeps what passes gain in a job that was recorded as `job`.
   void recordPassGains(std::int64_t job, const std::vector<PassGain>& gains);
+  // Keeps the curves of a job that was recorded as `job`.
+  void recordCurves(std::int64_t job, const CurvesRecord& curves);
   // The last problem with the database; nullopt if there was none.
   const std::optional<Error>& problem() const { return problem_; }
   Database* database() { return database_ ? &*database_ : nullptr; }

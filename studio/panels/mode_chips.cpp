@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "core/record/input_text.h"
 #include "studio/ui/imgui_compat.h"
 
 namespace ipex_studio {
@@ -27,6 +28,16 @@ std::string precisionText(const std::string& name) {
 
 float chipWidth(const Ui& ui, const std::string& text) {
   return std::floor(ImGui::CalcTextSize(text.c_str()).x + ui.px(8 + 6 + kChipPoints));
+}
+
+// Inputs of a measured point that the next run takes, unless the last run had them.
+std::string pendingInputs(const StudioSnapshot& snapshot) {
+  const std::vector<std::string>& taken = snapshot.work.inputs.taken;
+  std::vector<std::string> last;
+  for (const InputRecord& input : snapshot.job->model.inputs) last.push_back(inputText(input.name, input.description));
+  std::string text;
+  for (const std::string& input : taken) text += (text.empty() ? "" : " ") + input;
+  return taken == last ? std::string() : text;
 }
 
 // Draws one chip at the cursor; true if its cross was clicked.
@@ -66,6 +77,9 @@ std::vector<ModeChip> modeChips(const StudioSnapshot& snapshot) {
         fmt::format("{} for {}", displayText(pin.kernel, kMaxChipBytes / 2), displayText(pin.step, kMaxChipBytes / 2));
     chips.push_back({text, "Lets the kernel be chosen again in the next run.", OverrideCommand{now.with(pin), false}});
   }
+  if (const std::string inputs = pendingInputs(snapshot); !inputs.empty())
+    chips.push_back({displayText(inputs, kMaxChipBytes), "Takes the inputs of the last run again for the next one.",
+                     DropFlagCommand{"--input"}});
   for (const FlagShown& flag : snapshot.work.flags_in_force)
     chips.push_back({displayText(flag.words, kMaxChipBytes), "Leaves this flag out from the next run on.",
                      DropFlagCommand{flag.name}});

@@ -22,6 +22,7 @@
   PANEL(kKernelsPanel)     \
   PANEL(kLibraryPanel)     \
   PANEL(kComparePanel)     \
+  PANEL(kCurvesPanel)      \
   PANEL(kPrecisionPanel)   \
   PANEL(kTrainingPanel)    \
   PANEL(kRemarksPanel)     \

@@ -172,8 +172,10 @@ class RunBar : public Panel {
 
   // Takes over the session's choices, until the user changes them.
   void adopt(const StudioSnapshot& snapshot) {
-    if (snapshot.choices.threads != offered_threads_) offered_threads_ = threads_ = snapshot.choices.threads;
-    if (snapshot.choices.precision != offered_precision_) offered_precision_ = precision_ = snapshot.choices.precision;
+    const bool taken = std::exchange(taken_, snapshot.choices.taken) != snapshot.choices.taken;
+    if (taken || snapshot.choices.threads != offered_threads_) offered_threads_ = threads_ = snapshot.choices.threads;
+    if (taken || snapshot.choices.precision != offered_precision_)
+      offered_precision_ = precision_ = snapshot.choices.precision;
   }
 
   void middle(float height) {
@@ -351,6 +353,7 @@ class RunBar : public Panel {
   std::int32_t offered_threads_ = 0;
   Precision precision_ = Precision::kFp32;
   Precision offered_precision_ = Precision::kFp32;
+  std::uint64_t taken_ = 0;         // RunChoices::taken that was adopted
   std::uint64_t asked_inputs_ = 0;  // InputsState::asked of the last snapshot
   InputsDialog inputs_;
   ExportDialog export_;

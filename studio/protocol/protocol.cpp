@@ -121,12 +121,20 @@ class RequestReader {
 
 template <>
 struct EnumNames<JobKind> {
-  static constexpr std::pair<JobKind, const char*> kTable[] = {
-      {JobKind::kBaseline, "baseline"}, {JobKind::kOptimize, "optimize"}, {JobKind::kPasses, "passes"},
-      {JobKind::kSample, "sample"},     {JobKind::kVerify, "verify"},     {JobKind::kCalibrate, "calibrate"},
-      {JobKind::kSearch, "search"},     {JobKind::kBisect, "bisect"},     {JobKind::kBisectFiles, "bisect-files"},
-      {JobKind::kTrain, "train"},       {JobKind::kValues, "values"},     {JobKind::kGenerate, "generate"},
-      {JobKind::kGraph, "graph"}};
+  static constexpr std::pair<JobKind, const char*> kTable[] = {{JobKind::kBaseline, "baseline"},
+                                                               {JobKind::kOptimize, "optimize"},
+                                                               {JobKind::kPasses, "passes"},
+                                                               {JobKind::kSample, "sample"},
+                                                               {JobKind::kVerify, "verify"},
+                                                               {JobKind::kCalibrate, "calibrate"},
+                                                               {JobKind::kSearch, "search"},
+                                                               {JobKind::kBisect, "bisect"},
+                                                               {JobKind::kBisectFiles, "bisect-files"},
+                                                               {JobKind::kTrain, "train"},
+                                                               {JobKind::kValues, "values"},
+                                                               {JobKind::kGenerate, "generate"},
+                                                               {JobKind::kBatchSizes, "batch-sizes"},
+                                                               {JobKind::kGraph, "graph"}};
 };
 
 json toJson(const EngineJob& job) {
@@ -167,7 +175,9 @@ EngineJob engineJobFromJson(const json& source) {
 }
 
 json toJson(const Turn& turn) {
-  return {{"type", "turn"}, {"index", turn.index}, {"seconds", turn.seconds}, {"iterations", turn.iterations}};
+  return {{"type", "turn"},          {"index", turn.index},
+          {"seconds", turn.seconds}, {"iterations", turn.iterations},
+          {"threads", turn.threads}, {"instances", turn.instances}};
 }
 
 Turn turnFromJson(const json& source) {
@@ -175,6 +185,8 @@ Turn turnFromJson(const json& source) {
   turn.index = static_cast<std::int32_t>(messageInteger(source, "index", -1, std::numeric_limits<std::int32_t>::max()));
   turn.seconds = messageNumber(source, "seconds");
   turn.iterations = messageInteger(source, "iterations", 0, std::numeric_limits<std::int64_t>::max());
+  turn.threads = static_cast<std::int32_t>(messageInteger(source, "threads", 0, 1 << 16));
+  turn.instances = static_cast<std::int32_t>(messageInteger(source, "instances", 0, 1 << 16));
   return turn;
 }
 
@@ -185,6 +197,7 @@ json toJson(const RoundResult& result) {
           {"begin_ns", result.begin_ns},
           {"wall_ns", result.wall_ns},
           {"cpu_ns", result.cpu_ns},
+          {"memory_bytes", result.memory_bytes},
           {"noise", toJson(result.noise)}};
 }
 
@@ -196,6 +209,7 @@ RoundResult turnResultFromJson(const json& source) {
   result.begin_ns = messageInteger(source, "begin_ns", 0, std::numeric_limits<std::int64_t>::max());
   result.wall_ns = messageInteger(source, "wall_ns", 0, kMax);
   result.cpu_ns = messageInteger(source, "cpu_ns", 0, kMax);
+  result.memory_bytes = messageInteger(source, "memory_bytes", 0, kMax);
   if (const auto noise = source.find("noise"); noise != source.end())
     result.noise = recordFromJson<NoiseRecord>(*noise);
   const json& samples = member(source, "latency_ns");

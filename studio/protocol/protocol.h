@@ -62,6 +62,7 @@ enum class JobKind {
   kBisect,       // the first node at which the optimized model is wrong, and what is to blame
   kBisectFiles,  // the first node at which the second model differs from the first
   kValues,       // what one value of the model holds
+  kBatchSizes,   // which batch sizes of `curves.batch` the model takes, with their inputs
   kGenerate,     // decodes a text
   kTrain,        // trains the module; checkpoints and the result go to kEngineExportFd
   kSearch,       // finds the fastest precisions within a budget; the result is a recipe and what was tried
@@ -92,6 +93,9 @@ struct Turn {
   std::int32_t index = 0;
   double seconds = 0.3;
   std::int64_t iterations = 0;  // > 0: exactly that many runs; `seconds` is ignored
+  // Instances of so many threads in the place of the job's; 0: as the job says.
+  std::int32_t threads = 0;
+  std::int32_t instances = 0;
 };
 
 struct RoundResult {
@@ -100,7 +104,8 @@ struct RoundResult {
   std::int64_t begin_ns = 0;  // begin of the first run, on the steady clock
   std::int64_t wall_ns = 0;
   std::int64_t cpu_ns = 0;
-  NoiseRecord noise;  // what else the machine did
+  NoiseRecord noise;              // what else the machine did
+  std::int64_t memory_bytes = 0;  // resident memory at the end
 };
 
 struct FinishRequest {

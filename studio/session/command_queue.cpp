@@ -14,6 +14,7 @@ struct ReplacesJob {
   bool operator()(const OptimizeCommand&) const { return true; }
   bool operator()(const FlagsCommand&) const { return true; }
   bool operator()(const TuneCommand&) const { return true; }
+  bool operator()(const CurvesCommand&) const { return true; }
   bool operator()(const OverrideCommand& command) const { return command.measure; }
   bool operator()(const CancelCommand&) const { return false; }
   bool operator()(const ExportCommand&) const { return false; }
@@ -30,6 +31,7 @@ struct ReplacesJob {
   bool operator()(const OpenFolderCommand&) const { return false; }
   bool operator()(const MeasureAtOnceCommand&) const { return false; }
   bool operator()(const LibraryCommand&) const { return false; }
+  bool operator()(const UsePointCommand&) const { return false; }
 };
 
 }  // namespace

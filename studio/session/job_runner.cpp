@@ -91,7 +91,9 @@ void JobRunner::drop() {
 void JobRunner::begin() {
   if (!model_.loaded()) throw Error(ExitCode::kUsage, "Open a model first; recorded runs cannot be run again.");
   if (model_.trustIsAsked()) throw Error(ExitCode::kUsage, "Say first how far this model is to be trusted.");
+  const std::uint64_t taken = choices_.taken;
   choices_ = runChoices(model_.request(), std::max(1, model_.checked().machine.cores));
+  choices_.taken = taken;
   reporter_.setState(JobState::kWorking, "");
   drop();
 }
@@ -276,6 +278,12 @@ void JobRunner::showRecorded(const JobRecord& job) {
   const RunRecord& optimized = job.runs.back();
   choices_.precision = precisionFromName(optimized.precision).value_or(Precision::kFp32);
   choices_.threads = optimized.threads;
+}
+
+void JobRunner::offer(Precision precision, std::int32_t threads) {
+  choices_.precision = precision;
+  choices_.threads = threads;
+  ++choices_.taken;
 }
 
 void JobRunner::measurePeaksOf(const MachineFacts& machine, std::int32_t threads) {

@@ -50,6 +50,8 @@ class JobRunner {
   // Shows the choices of a recorded job, and measures this machine's limits if it was recorded here.
   void showRecorded(const JobRecord& job);
   const RunChoices& choices() const { return choices_; }
+  // Offers a precision and threads in the place of what the user has chosen.
+  void offer(Precision precision, std::int32_t threads);
   const MachinePeaks& peaks() const { return peaks_; }
 
  private:

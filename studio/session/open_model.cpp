@@ -164,7 +164,16 @@ bool OpenModel::takeFlags(const std::string& words) {
   return true;
 }
 
+void OpenModel::takeInputs(const std::vector<std::string>& inputs, bool of_point) {
+  options_.request.inputs = inputs;
+  work_.inputs.taken = of_point ? inputs : std::vector<std::string>();
+}
+
 std::string OpenModel::dropFlag(const std::string& name) {
+  if (name == "--input") {
+    takeInputs({}, false);
+    return "The next run has the inputs of the last one.";
+  }
   if (!resetFlag(name, &options_.request)) throw Error(ExitCode::kUsage, fmt::format("{} is no flag of a run.", name));
   // The text and the list that were read from files go with them.
   if (name == "--recipe") setRecipe("", "");

@@ -65,6 +65,9 @@ class OpenModel {
   // The request of jobs on the model, without decisions.
   const JobRequest& request() const { return options_.request; }
   JobRequest& request() { return options_.request; }
+  // Takes values of --input for the next runs. `of_point`: those of a measured point, which a chip shows until they
+  // ran.
+  void takeInputs(const std::vector<std::string>& inputs, bool of_point);
   // The request with decisions added, and with what the database remembers of the loaded model.
   JobRequest requestWith(const Overrides& decisions, JobDatabase& database) const;
   // The request without decisions, trusted as the model is.

@@ -25,7 +25,8 @@ Session::Session(SessionOptions options)
       tuning_(model_, decisions_, runner_, *this, queue_.cancellation()),
       bisect_(model_, decisions_, runner_, *this, queue_.cancellation()),
       pass_gains_(model_, runner_, *this),
-      values_(model_, decisions_, runner_, *this, queue_.cancellation()) {
+      values_(model_, decisions_, runner_, *this, queue_.cancellation()),
+      curves_(model_, decisions_, runner_, *this, queue_.cancellation()) {
   const std::string& file = model_.file();
   if (!file.empty()) {
     status_.set(JobStatus{JobState::kWorking, "open", -1, -1, ""});
@@ -105,7 +106,7 @@ void Session::handle(const OptimizeCommand& command) {
     // A decision for the whole model is a chip, and the choice below it stays for when that is removed.
     if (decisions_.now().whole().empty()) request.optimize.precision = command.precision;
     request.measure.threads = command.threads;
-    if (!command.inputs.empty()) request.inputs = command.inputs;
+    if (!command.inputs.empty()) model_.takeInputs(command.inputs, false);
     runner_.start();
   });
 }
@@ -188,6 +189,14 @@ void Session::handle(const OpenFolderCommand& command) {
   beside([&] { openFolderOf(command.path); });
 }
 
+void Session::handle(const CurvesCommand& command) {
+  guarded([&] { curves_.measure(command.request); });
+}
+
+void Session::handle(const UsePointCommand& command) {
+  beside([&] { tell(curves_.use(command.point)); });
+}
+
 void Session::handle(const OpenSampleCommand&) {
   guarded([&] {
     setState(JobState::kWorking, "");
@@ -216,6 +225,7 @@ void Session::closeModel() {
   export_.clear();
   bisect_.clear();
   values_.clear();
+  curves_.clear();
   tuning_.forgetInterrupted();
 }
 
@@ -233,6 +243,7 @@ void Session::open(const std::string& path, bool at_once) {
   }
   model_.load();
   tuning_.lookForInterrupted();
+  curves_.lookForEarlier();
   publishRecord(model_.record());
   if (!model_.askTrust()) begin(at_once);
 }
@@ -260,6 +271,7 @@ void Session::showJob(const Database& database, std::int64_t id) {
   model_.showRecorded(job);
   model_.showSource(database.source(id));
   pass_gains_.show({job.started_unix_ns, database.passGains(id)});
+  curves_.show(database, id, job);
   history_.read(database, id);
   if (job.command == "what-if") history_.judgeBy(job);
   trials_.read(database, job, "");
@@ -343,6 +355,7 @@ SnapshotParts Session::parts() const {
   parts.work.exported = export_.result();
   parts.work.first_wrong = bisect_.state();
   parts.work.values = values_.record();
+  parts.work.curves = curves_.record();
   parts.work.pass_gains = pass_gains_.gains();
   parts.work.tuning.possible = model_.loaded();
   parts.work.tuning.calibration_waits = tuning_.calibrationWaits();

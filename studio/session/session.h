@@ -7,6 +7,7 @@
 
 #include "studio/session/bisect_job.h"
 #include "studio/session/command_queue.h"
+#include "studio/session/curves_job.h"
 #include "studio/session/decisions.h"
 #include "studio/session/history.h"
 #include "studio/session/job_runner.h"
@@ -64,6 +65,8 @@ class Session : public SnapshotSource, private Reporter {
   void handle(const ValuesCommand& command);
   void handle(const OpenFolderCommand& command);
   void handle(const OpenSampleCommand& command);
+  void handle(const CurvesCommand& command);
+  void handle(const UsePointCommand& command);
   void handle(const MeasureAtOnceCommand& command);
   void handle(const LibraryCommand& command);
   // Runs the model that was opened, or shows its graph alone.
@@ -116,6 +119,7 @@ class Session : public SnapshotSource, private Reporter {
   BisectJob bisect_;
   PassGainsJob pass_gains_;
   ValuesJob values_;
+  CurvesJob curves_;
 
   std::thread thread_;
 };

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/record/curves_record.h"
 #include "core/record/records.h"
 #include "core/record/request.h"
 #include "profiler/database.h"
@@ -127,6 +128,17 @@ struct PassGainsCommand {
   std::vector<std::string> passes;
 };
 
+// Measure the open model over threads, instances, batch sizes and precisions; what was measured until a CancelCommand
+// stays.
+struct CurvesCommand {
+  CurvesRequest request;
+};
+
+// Take the threads, instances, batch size and precision of a measured point for the next runs.
+struct UsePointCommand {
+  CurvePoint point;
+};
+
 // Take the last decision back, or make it again.
 struct StepOverridesCommand {
   bool redo = false;
@@ -154,7 +166,7 @@ using Command =
     std::variant<OpenCommand, OptimizeCommand, CancelCommand, ExportCommand, SaveTableCommand, ShowJobCommand,
                  CompareCommand, OverrideCommand, StepOverridesCommand, TrustCommand, TuneCommand, ReportCommand,
                  FlagsCommand, DropFlagCommand, FirstWrongNodeCommand, OpenFolderCommand, OpenSampleCommand,
-                 PassGainsCommand, ValuesCommand, MeasureAtOnceCommand, LibraryCommand>;
+                 PassGainsCommand, ValuesCommand, MeasureAtOnceCommand, LibraryCommand, CurvesCommand, UsePointCommand>;
 
 // Filled by panels on the drawing thread, emptied by the window after each frame.
 class Commands {

@@ -64,6 +64,7 @@ struct RunChoices {
   Precision precision = Precision::kFp32;
   std::int32_t threads = 1;
   std::int32_t max_threads = 1;
+  std::uint64_t taken = 0;  // rises each time a measured point's choices take the place of the user's
 };
 
 // Earlier recorded runs.

@@ -159,7 +159,7 @@ void adviseOnCauses(const JobRecord& job, std::vector<Advice>* advice) {
       told.offer = "Try FP32";
     }
     if (cause.remains() && cause.rule->remedy == CauseRemedy::kEvaluation) {
-      told.action = "run.evaluation";
+      told.action = "tune.evaluation";
       told.offer = "Run in evaluation mode";
     }
     advice->push_back(std::move(told));

@@ -8,6 +8,7 @@
 
 #include "profiler/embedded.h"
 #include "profiler/export/html_charts.h"
+#include "profiler/export/html_curves.h"
 #include "profiler/export/html_waterfall.h"
 #include "profiler/text.h"
 #include "studio/protocol/text_base64.h"
@@ -104,6 +105,7 @@ std::string screenReportHtml(const StudioSnapshot& snapshot, const ScreenReport&
     text += "</p>\n";
   }
   text += waterfallHtml(snapshot.index->waterfall) + adviceHtml(*snapshot.index) + gainsHtml(snapshot);
+  if (snapshot.work.curves) text += curvesHtml(*snapshot.work.curves);
   if (report.table.fill != nullptr) text += tableHtml(filledTable(report.table, snapshot));
   return text + "</main></body></html>\n";
 }

@@ -15,6 +15,7 @@
 namespace ipex_studio {
 
 struct BisectRecord;  // core/record/bisect_record.h
+struct CurvesRecord;  // core/record/curves_record.h
 struct ValueRecord;   // core/record/value_record.h
 
 // The question how far a model that can do more than compute is to be trusted.
@@ -68,6 +69,8 @@ struct InputsState {
   std::vector<ArgumentRecord> arguments;  // empty: not known yet
   std::string problem;      // why the model could not be run with its inputs, as a sentence; empty: it could
   std::uint64_t asked = 0;  // rises each time the user has to say other inputs
+  // Values of --input of a measured point that the next run takes; empty: none were taken over.
+  std::vector<std::string> taken;
 };
 
 // The last answer to a FlagsCommand.
@@ -87,9 +90,10 @@ struct WorkState {
   TuningState tuning;
   FirstWrongNodeState first_wrong;
   PassGains pass_gains;
-  std::shared_ptr<const ValueRecord> values;  // the answer to ValuesCommand; null: nobody asked
-  std::string flags;                          // flags of the command line in force, as words that give them again
-  std::vector<FlagShown> flags_in_force;      // one by one
+  std::shared_ptr<const ValueRecord> values;   // the answer to ValuesCommand; null: nobody asked
+  std::shared_ptr<const CurvesRecord> curves;  // of the model, also while they are measured; null: there are none
+  std::string flags;                           // flags of the command line in force, as words that give them again
+  std::vector<FlagShown> flags_in_force;       // one by one
   FlagsAnswer flags_answer;
   bool measures_at_once = false;  // true: models are optimized when they are opened
   bool prepared = false;          // true: --prepared is among the flags, so the export dialog begins with it

@@ -59,7 +59,7 @@ std::vector<ActionGroup> windowActions() {
         {"tune.search", "Tune: search the precision of each operation", ""},
         {"tune.calibrate", "Tune: calibrate only, for a recipe", ""},
         {"tune.kernels", "Tune: measure kernels at length", ""},
-        {"run.evaluation", "Run what was traced in training mode in evaluation mode", ""},
+        {"tune.evaluation", "Run what was traced in training mode in evaluation mode", ""},
         {"verify.first-wrong", "First wrong node, and what is to blame", "Ctrl+Shift+B"}}},
       {310,
        {{"report.html", "Save the screen as HTML", "Ctrl+Shift+R"},

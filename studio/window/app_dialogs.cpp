@@ -34,7 +34,7 @@ void AppDialogs::draw(const StudioSnapshot& snapshot, Selection& selection, Comm
     if (selection.take(action)) tuning_.open(goal);
   }
   if (selection.take("verify.first-wrong")) commands.post(FirstWrongNodeCommand{});
-  if (selection.take("run.evaluation")) commands.post(FlagsCommand{withFlag(snapshot.work.flags, "--evaluation")});
+  if (selection.take("tune.evaluation")) commands.post(FlagsCommand{withFlag(snapshot.work.flags, "--evaluation")});
   if (files_.draw()) commands.post(OpenCommand{files_.path()});
   tuning_.draw(snapshot, selection, commands);
   drawTrust(snapshot, commands);

@@ -16,9 +16,9 @@ namespace ipex_studio {
 namespace {
 
 constexpr auto kLongestWait = std::chrono::minutes(10);
-constexpr const char* kVerbs[] = {"open",       "wait",   "scrub", "select",  "do",     "expect",
-                                  "screenshot", "report", "trust", "export",  "tune",   "load",
-                                  "flags",      "inputs", "key",   "library", "compare"};
+constexpr const char* kVerbs[] = {"open",       "wait",   "scrub", "select",  "do",      "expect",
+                                  "screenshot", "report", "trust", "export",  "tune",    "load",
+                                  "flags",      "inputs", "key",   "library", "compare", "curves"};
 constexpr const char* kStates[] = {"empty", "ready", "recorded", "working", "done", "failed", "cancelled"};
 
 std::int32_t shownStage(const StudioSnapshot& snapshot, const Selection& selection) {
@@ -61,7 +61,7 @@ Script Script::parse(const std::string& text) {
       throw Error(ExitCode::kUsage,
                   fmt::format("Line {} of the script is no step: '{}'; steps are open, wait, scrub, "
                               "select, key, do, expect, screenshot, report, trust, export, tune, load, flags, inputs, "
-                              "library and compare, each "
+                              "library, compare and curves, each "
                               "with what to do it with.",
                               number, displayText(line, 80)));
     }
@@ -108,6 +108,7 @@ bool Script::run(const Step& step, const Frame& frame) {
   if (step.verb == "trust") frame.post(trustStep(step.rest, step.line));
   if (step.verb == "export") frame.post(exportStep(step.rest, step.line));
   if (step.verb == "tune") frame.post(tuneStep(step.rest, step.line));
+  if (step.verb == "curves") frame.post(curvesStep(step.rest, step.line));
   if (step.verb == "flags") frame.post(FlagsCommand{step.rest});
   if (step.verb == "inputs") frame.post(inputsStep(step.rest, frame.snapshot));
   if (step.verb == "library") frame.post(libraryStep(step.rest, step.line, frame.snapshot));

@@ -3,24 +3,25 @@
 //   open PATH            a model or a database of recorded runs
 //   wait settled         until nothing is under way and the layouts are done
 //   wait SECONDS
-//   wait KEY VALUE       until what `expect` would ask of findings, tradeoffs, decisions or tries is so
+//   wait KEY VALUE       until what `expect` would ask of stage, findings, tradeoffs, decisions or tries is so
 //   scrub PASS           a pass by name or number
 //   select WORDS         the first node after that pass that contains all words
 //   key KEYS             keys pressed together: Tab, Shift+Tab, Escape, Enter, Space, Ctrl+Shift+B …
 //   do ACTION            an action of the command palette: graph.fit, color.kernel, tab.text, run.optimize …
 //   expect KEY VALUE     state, pass, selected (at least so many nodes' origins), nodes (of the graph after the pass),
 //                        blocked (frames of ours over 100 ms), dialogs (1 while a dialog or menu is open),
-//                        export (done, failed …), lamp (quiet, busy, throttled or nothing); message, recipe, kernel (of
-//                        what is selected), status (the line at the bottom), next (what is recommended to press, and
-//                        why) contain VALUE; findings, tradeoffs, decisions, tries, gains (of passes), bars (of the
-//                        waterfall), advice, asked (for other inputs), models and pinned (of the library), compared
-//                        (runs side by side) are at least so many
+//                        export (done, failed …), lamp (quiet, busy, throttled or nothing); message, stage (of the
+//                        job), recipe, kernel (of what is selected), status (the line at the bottom), next (what is
+//                        recommended to press, and why) contain VALUE; passes, findings, tradeoffs, decisions, tries,
+//                        gains (of passes), bars (of the waterfall), points (of curves), advice, asked (for other
+//                        inputs), models and pinned (of the library), compared (runs side by side) are at least so many
 //   screenshot FILE.png
 //   report FILE          what is on the screen, as .html or .png
 //   trust ANSWER         sandbox, trust or refuse
 //   export FILE [FORM] [PRECISION] [untuned] [prepared] [replace]
 //   tune GOAL KEY=VALUE… calibrate, quantize, search or kernels; data, preprocess, metric, recipe, save, method,
 //                        samples, drop, sqnr, budget, restart
+//   curves SECONDS [N,…] curves of the open model, measured for so long at these batch sizes
 //   flags WORDS          flags of `ipex-studio run` for the open model, which is optimized with them
 //   inputs A | B …       values of --input, with which the open model is optimized
 //   load NAME            the decisions of a point of the precision plot
@@ -47,6 +48,7 @@ namespace ipex_studio {
 Command trustStep(const std::string& rest, int line);
 Command exportStep(const std::string& rest, int line);
 Command tuneStep(const std::string& rest, int line);
+Command curvesStep(const std::string& rest, int line);
 Command inputsStep(const std::string& rest, const StudioSnapshot& snapshot);
 Command libraryStep(const std::string& rest, int line, const StudioSnapshot& snapshot);
 Command compareStep(const std::string& rest, int line);

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/record/curves_record.h"
 #include "core/record/request_form.h"
 #include "profiler/library/library.h"
 #include "studio/panels/pareto_plot.h"
@@ -111,6 +112,19 @@ Command tuneStep(const std::string& rest, int line) {
   return command;
 }
 
+Command curvesStep(const std::string& rest, int line) {
+  const std::vector<std::string> words = wordsOf(rest);
+  CurvesCommand command;
+  command.request.time_s = std::strtod(words.at(0).c_str(), nullptr);
+  if (command.request.time_s <= 0 || words.size() > 2) unknown(line, rest, "SECONDS [N,...]");
+  std::istringstream sizes(words.size() > 1 ? words[1] : "");
+  for (std::string size; std::getline(sizes, size, ',');) {
+    command.request.batch.push_back(std::strtoll(size.c_str(), nullptr, 10));
+    if (command.request.batch.back() < 1) unknown(line, size, "batch sizes of at least 1");
+  }
+  return command;
+}
+
 Command inputsStep(const std::string& rest, const StudioSnapshot& snapshot) {
   OptimizeCommand command{snapshot.choices.precision, snapshot.choices.threads, {}};
   for (std::size_t begin = 0; begin < rest.size();) {
@@ -175,6 +189,10 @@ std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::s
     return displayText(text, 400);
   }
   if (key == "lamp") return noiseName(snapshot.index->noise.level);
+  if (key == "stage") {
+    *good = snapshot.status.stage.find(value) != std::string::npos;
+    return displayText(snapshot.status.stage, 100);
+  }
   std::size_t count = 0;
   if (key == "advice")
     count = snapshot.index->advice.size();
@@ -184,6 +202,8 @@ std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::s
     count = pinnedItems(*snapshot.history);
   else if (key == "compared")
     count = snapshot.comparison ? snapshot.comparison->runs.size() : 0;
+  else if (key == "passes")
+    count = snapshot.job->passes.size();
   else if (key == "findings")
     count = snapshot.work.trust.findings.size();
   else if (key == "tradeoffs")
@@ -194,6 +214,8 @@ std::optional<std::string> workFact(const StudioSnapshot& snapshot, const std::s
     count = snapshot.tries->size();
   else if (key == "gains")
     count = snapshot.work.pass_gains.gains.size();
+  else if (key == "points")
+    count = snapshot.work.curves ? snapshot.work.curves->points.size() : 0;
   else if (key == "bars")
     count = snapshot.index->waterfall.bars.size();
   else if (key == "asked")

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/record/curves_record.h"
 #include "studio/snapshot/snapshot.h"
 
 namespace ipex_studio::testing {
@@ -22,6 +23,9 @@ std::shared_ptr<const SourceRecord> sourceOf(const JobRecord& job);
 
 // A made-up value of the last node, named after the model.
 std::shared_ptr<const ValueRecord> valueOf(const JobRecord& job);
+
+// Made-up curves over two cores and four batch sizes, in FP32 and BF16.
+std::shared_ptr<const CurvesRecord> madeUpCurves();
 
 // Status kDone with chips, log and threads as a session sets them.
 SnapshotParts donePartsOf(const JobRecord& job);

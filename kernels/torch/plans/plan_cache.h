@@ -32,8 +32,8 @@ namespace ipex_studio {
 // The process's kernels: one oneDNN engine for all plans, as oneDNN advises.
 const KernelList& processKernels();
 
-// Samples of plan steps while somebody profiles. A region that runs in a loop, or on several sizes, has a plan for each:
-// those with other steps stand behind each other.
+// Samples of plan steps while somebody profiles. A region that runs in a loop, or on several sizes, has a plan for
+// each: those with other steps stand behind each other.
 struct PlanProfile {
   std::vector<StepRecord> steps;
   std::vector<DispatchRecord> dispatches;

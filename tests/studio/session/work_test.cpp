@@ -202,6 +202,39 @@ TEST_F(WindowTestWork, FlagsOfTheCommandLineAreTaken) {
   EXPECT_EQ(options["optimize"]["disabled_passes"], nlohmann::json::array({"fuse-activation"}));
 }
 
+// While times are measured the screen holds all passes and the graph behind them.
+TEST_F(WindowTestWork, NothingIsMissingWhileItIsMeasured) {
+  EXPECT_EQ(walk(modelFile("small.pt"),
+                 "wait stage measure\nexpect state working\nexpect passes 10\nexpect nodes 5\nscreenshot " +
+                     pit_.path("measuring.png") + "\nexpect state working\nwait settled\nexpect state done\n",
+                 [](CommandLine& line) {
+                   line.measure.iterations = 0;
+                   line.measure.duration_s = 4;
+                 }),
+            "");
+  EXPECT_TRUE(fs::exists(pit_.path("measuring.png")));
+}
+
+// Curves are measured beside the job, a point of them is taken for the next run, and its chips go again.
+TEST_F(WindowTestWork, CurvesAreMeasuredAndAPointIsTaken) {
+  EXPECT_EQ(walk(modelFile("small.pt"),
+                 "wait settled\nexpect state done\nexpect points 0\ndo tab.curves\ncurves 0.3 2\nwait settled\nexpect "
+                 "state done\nexpect points 1\nexpect bars 1\nexpect message batch 2\ndo curves.use\nwait settled\n"
+                 "expect message next run\ndo run.optimize\nwait settled\nexpect state done\n"),
+            "");
+  const Database database = Database::open(pit_.path("studio.db"), OpenMode::kReadOnly);
+  const std::vector<JobSummary> jobs = database.jobs();
+  ASSERT_EQ(jobs.size(), 3U);
+  EXPECT_EQ(jobs[1].command, "curves");
+  const CurvesRecord curves = database.curves(jobs[1].id);
+  ASSERT_FALSE(curves.empty());
+  const JobRecord after = database.job(jobs[0].id);
+  EXPECT_EQ(after.model.inputs[0].description.rfind("2x3x", 0), 0U) << after.model.inputs[0].description;
+  EXPECT_TRUE(std::any_of(curves.points.begin(), curves.points.end(), [&](const CurvePoint& point) {
+    return point.threads == after.runs.back().threads && point.instances == after.runs.back().instances;
+  }));
+}
+
 // Keys alone lead to a step and its kernels, and pin another one; the plan then uses it.
 TEST_F(WindowTestWork, AnotherKernelIsPinnedAndMeasured) {
   EXPECT_EQ(walk(modelFile("small.pt"),

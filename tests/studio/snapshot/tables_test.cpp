@@ -49,6 +49,15 @@ RunIndex smallRun() {
   return run;
 }
 
+TEST(CurvesTable, OfThePanelHasEveryPoint) {
+  const PanelTable table = panelTable("curves", *testing::resnetSnapshot());
+  ASSERT_EQ(table.rows.size(), 24U);
+  std::size_t marked = 0;
+  for (const auto& row : table.rows) marked += row.back().text.empty() ? 0 : 1;
+  EXPECT_EQ(marked, 2U) << "most samples/s, and least latency";
+  EXPECT_THAT(tableCsv(table), HasSubstr("samples_per_s"));
+}
+
 TEST(ValueText, SaysWhatTheValueHolds) {
   const auto record = testing::valueOf(*testing::resnetJob());
   const std::string text = valueText(*record);

@@ -114,6 +114,24 @@ TEST_F(WindowTestWalk, ThreePrecisionsSideBySide) {
   EXPECT_TRUE(std::filesystem::exists(picture("compare")));
 }
 
+TEST_F(WindowTestWalk, FromTheCurvesToTheNextRun) {
+  const auto posted = walk(
+      fullSnapshot(), "wait settled\nexpect points 24\nkey Shift+U\nwait settled\nscreenshot " + picture("curves") +
+                          "\nkey Shift+E\ndo curves.axis\ndo curves.measure-of\ndo curves.next\nwait settled\n"
+                          "do curves.use\ndo curves.measure\ncurves 5 1,2\nwait settled\n");
+  EXPECT_TRUE(std::filesystem::exists(picture("curves")));
+  const auto* used = find<UsePointCommand>(posted);
+  ASSERT_NE(used, nullptr);
+  EXPECT_EQ(used->point.instances, 2) << "the most samples per second";
+  std::vector<const CurvesCommand*> measured;
+  for (const Command& command : posted) {
+    if (const auto* found = std::get_if<CurvesCommand>(&command)) measured.push_back(found);
+  }
+  ASSERT_EQ(measured.size(), 2U);
+  EXPECT_EQ(measured[1]->request.time_s, 5);
+  EXPECT_EQ(measured[1]->request.batch, (std::vector<std::int64_t>{1, 2}));
+}
+
 TEST_F(WindowTestWalk, LinesOfTheSourceAndNodesLeadToEachOther) {
   const auto posted =
       walk(testing::resnetSnapshot(),

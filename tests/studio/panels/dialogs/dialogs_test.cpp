@@ -284,7 +284,7 @@ TEST_F(DialogsTest, InputsThatAreMissingAreAskedForAtOnce) {
   SnapshotParts parts = testing::donePartsOf(*job);
   parts.status.state = JobState::kFailed;
   parts.work.tuning.possible = true;
-  parts.work.inputs = {{{"images", "List[Tensor]", "[1x3x224x224]"}}, "cannot be guessed", 1};
+  parts.work.inputs = {{{"images", "List[Tensor]", "[1x3x224x224]"}}, "cannot be guessed", 1, {}};
   snapshot_ = makeSnapshot(job, parts, nullptr);
   frames(4);
   type("[2x3]");
