@@ -1,8 +1,8 @@
 // Dense copies of strided tensors and moves between equal layouts, any dtype. The destination is exactly
 // PrepareArgs::dst.
 //
-// Declines: dtype (casts), post-ops, layout (two blocks, a destination with padding), transposed (no runs; other kernels
-// are faster, and what they leave is copied element by element behind them in the list).
+// Declines: dtype (casts), post-ops, layout (two blocks, a destination with padding), transposed (no runs; other
+// kernels are faster, and what they leave is copied element by element behind them in the list).
 #include <vector>
 
 #include "core/op/kernel.h"
