@@ -60,13 +60,37 @@ Sha256 specDigest(const PlanSpec& spec) {
   return digest;
 }
 
+namespace {
+
+// The integers that say nothing but where a slice of one element is taken: sizes, and so the choices, are the same for
+// all of them. A loop over a sequence has one for each round.
+std::vector<bool> placesAlone(const PlanSpec& spec) {
+  std::vector<bool> place(static_cast<std::size_t>(spec.valueCount()), true);
+  const auto refuse = [&](std::int32_t value) {
+    if (value >= 0) place[static_cast<std::size_t>(value)] = false;
+  };
+  // From the last node on: what reads a value stands behind it.
+  for (auto node = spec.nodes.rbegin(); node != spec.nodes.rend(); ++node) {
+    for (const AttrRef& ref : node->refs) {
+      if (node->op.kind != OpKind::kSelect || ref.attribute != "index") refuse(ref.value);
+    }
+    if (node->is_int && !place[static_cast<std::size_t>(node->dst[0])])
+      std::for_each(node->src.begin(), node->src.end(), refuse);
+  }
+  return place;
+}
+
+}  // namespace
+
 std::string planText(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, bool allow_winograd,
                      const Sha256* begun) {
   Sha256 digest = begun != nullptr ? *begun : specDigest(spec);
   const auto add = [&](std::string_view text) { digest.update(text.data(), text.size()); };
   for (const TensorDesc& input : request.tensor_inputs)
     add(fmt::format("{} {};", operandText(input), fmt::join(input.strides.toVector(), ",")));
-  add(fmt::format("{}", fmt::join(request.int_inputs, ",")));
+  const std::vector<bool> place = placesAlone(spec);
+  for (std::size_t i = 0; i < request.int_inputs.size(); ++i)
+    add(place[i] ? "," : fmt::format("{},", request.int_inputs[i]));
   // With other kernels the choice may be another.
   for (int kind = 0; kind < kOpKindCount; ++kind) {
     for (const Kernel* kernel : kernels.candidates(static_cast<OpKind>(kind), request.target.device->id().kind))

@@ -89,7 +89,7 @@ class GraphPanel : public Panel {
   // Draws what is wrong with the open file, and what can be done about it.
   void drawFailure(const StudioSnapshot& snapshot, Selection& selection) const {
     const std::string& file = snapshot.work.file;
-    const std::string name = displayText(file.substr(file.find_last_of('/') + 1), 60);
+    const std::string name = file.empty() ? "The file" : displayText(file.substr(file.find_last_of('/') + 1), 60);
     const bool model = snapshot.work.tuning.possible;
     const std::string& message = snapshot.status.message;
     const int pressed =

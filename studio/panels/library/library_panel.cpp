@@ -44,7 +44,7 @@ class LibraryPanel : public Panel {
     adopt(snapshot);
     if (history_->models.empty()) {
       emptyState(ui_, "The library is empty",
-                 "Every model that is optimized, measured or trained stands here with its jobs: " +
+                 "Every model that is optimized, measured or trained stands here with its jobs. " +
                      pressOptimize(snapshot) + ".");
       return;
     }

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/plan/plan_trace.h"
+#include "core/tune/tuner_key.h"
 #include "tests/core/plan/all_kernels.h"
 #include "tests/core/plan/plan_interpreter.h"
 #include "tests/core/plan/random_plan.h"
@@ -396,6 +397,37 @@ TEST(Tuner, SlicesOfARecordAreProvenAgain) {
     read.read(record);
     EXPECT_EQ(slicesOf({}, read, TuneMode::kOff), "1 of 8x4x4x4") << samples;
   }
+}
+
+// The row that a loop reads in this round decides nothing; the number of rows does.
+TEST(Tuner, PlacesOfASequenceShareTheirChoices) {
+  const auto spec_with = [](OpKind kind, const char* attribute) {
+    PlanSpec spec;
+    spec.inputs = {{false, DType::kF32, 3}, {true, DType::kNone, 0}};
+    PlanNode next;  // the integer after it
+    next.is_int = true;
+    next.int_op = IntOp::kAdd;
+    next.src = {1, 1};
+    next.dst = {2};
+    PlanNode piece;
+    piece.op.kind = kind;
+    piece.op.attributes = {{"axis", std::int64_t{1}}, {attribute, std::int64_t{0}}};
+    piece.refs = {{attribute, -1, 2}};
+    piece.src = {0};
+    piece.dst = {3};
+    spec.nodes = {next, piece};
+    spec.outputs = {3};
+    return spec;
+  };
+  const auto text_at = [](const PlanSpec& spec, std::int64_t place) {
+    PlanRequest request;
+    request.tensor_inputs = {contiguousDesc(DType::kF32, {2, 7, 5}), TensorDesc()};
+    request.int_inputs = {0, place};
+    return planText(spec, request, kernels(), true);
+  };
+  const PlanSpec select = spec_with(OpKind::kSelect, "index"), slice = spec_with(OpKind::kSlice, "end");
+  EXPECT_EQ(text_at(select, 1), text_at(select, 2));
+  EXPECT_NE(text_at(slice, 1), text_at(slice, 2));
 }
 
 }  // namespace
