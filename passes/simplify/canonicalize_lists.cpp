@@ -7,6 +7,8 @@
 // A constant list, as libtorch makes one of constant indices, is written as a list of constants:
 //   before  %l = prim::Constant[value=[None, <Tensor>]]()                      %y = aten::index(%x, %l)
 //   after   %i = prim::Constant[value=<Tensor>]()   %l' = prim::ListConstruct(%none, %i)   %y = aten::index(%x, %l')
+// A list that repeats another, or joins two, is written as one, too:
+//   before  %l = prim::ListConstruct(%a)   %m = aten::mul(%l, 2)        after  %m = prim::ListConstruct(%a, %a)
 // Declines: value-may-be-aliased-or-written (handed on in between, or filled in another block). Runs before
 // fold-constants, for which a list that is written to is none, and which runs it again. Numerics: none.
 #include <algorithm>
@@ -153,9 +155,41 @@ void rewriteConstantIndices(Rewriter& rewriter, Node* node, const std::vector<IV
   rewriter.finish(node, "wrote constant indices as a list");
 }
 
+// The elements of a list that repeats another, or joins two.
+std::optional<std::vector<Value*>> matchArithmetic(PassContext&, const Node* node, Decline*) {
+  constexpr std::size_t kMaxElements = 256;
+  if (node->output()->type()->kind() != c10::TypeKind::ListType) return std::nullopt;
+  const auto first = decidedElements(node->input(0));
+  if (!first) return std::nullopt;
+  std::vector<Value*> elements;
+  const auto append = [&](c10::ArrayRef<const Value*> more) {
+    for (const Value* element : more) elements.push_back(const_cast<Value*>(element));
+  };
+  if (isKind(node, "aten::mul")) {
+    const auto times = constantInt(node->input(1));
+    if (!times || (*times > 0 && static_cast<std::size_t>(*times) * first->size() > kMaxElements)) return std::nullopt;
+    for (std::int64_t i = 0; i < *times; ++i) append(*first);
+  } else {
+    const auto second = decidedElements(node->input(1));
+    if (!second || first->size() + second->size() > kMaxElements) return std::nullopt;
+    append(*first);
+    append(*second);
+  }
+  return elements;
+}
+
+void rewriteArithmetic(Rewriter& rewriter, Node* node, const std::vector<Value*>& elements) {
+  Node* list = rewriter.create("prim::ListConstruct", elements, node);
+  list->output()->setType(node->output()->type());
+  std::vector<Node*> consumed{node};
+  for (Value* input : node->inputs()) consumed.push_back(input->node());
+  rewriter.replace(consumed, node->output(), list->output(), "lists the elements of lists");
+}
+
 bool canonicalizeLists(torch::jit::Graph& graph, PassContext& context) {
   bool changed = rewriteMatches(context, context.nodes({"aten::extend"}), matchExtension, rewriteExtension);
   changed |= rewriteMatches(context, context.nodes({"prim::ListConstruct"}), matchFilled, rewriteFilled);
+  changed |= rewriteMatches(context, context.nodes({"aten::mul", "aten::add"}), matchArithmetic, rewriteArithmetic);
   changed |= rewriteMatches(context, context.nodes({"aten::index", "aten::index_put"}), matchConstantIndices,
                             rewriteConstantIndices);
   return changed;
@@ -167,6 +201,6 @@ const Pass kCanonicalizeLists = {
     "canonicalize-lists",
     "Writes lists that are filled element by element, and constant indices, as lists of what they hold.",
     &canonicalizeLists,
-    {"aten::append", "aten::extend", "aten::insert", "aten::index", "aten::index_put"}};
+    {"aten::append", "aten::extend", "aten::insert", "aten::index", "aten::index_put", "aten::mul", "aten::add"}};
 
 }  // namespace ipex_studio

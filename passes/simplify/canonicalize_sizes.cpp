@@ -73,6 +73,7 @@ std::int64_t elementOf(const Node* user, std::int64_t rank) {
 }
 
 bool onlyReads(const torch::jit::Use& use) {
+  if (isKind(use.user, "aten::format")) return true;  // of any number of operands, which its schema does not name
   const auto* schema = use.user->maybeSchema();
   if (schema == nullptr || use.offset >= schema->arguments().size()) return false;
   const auto* alias = schema->arguments()[use.offset].alias_info();

@@ -250,7 +250,7 @@ bool foldOnce(Graph& graph, PassContext& context, Misses& misses, bool* took_bra
 void answerAgain(Graph& graph, PassContext& context) {
   for (const Pass* pass :
        {&kCanonicalizeLists, &kEliminateDict, &kEliminateTuple, &kEliminateList, &kEliminateBranchResult,
-        &kPropagateChecks, &kFoldSize, &kFoldTensorFacts, &kFoldAttribute}) {
+        &kPropagateChecks, &kCanonicalizeSizes, &kFoldSize, &kFoldTensorFacts, &kFoldAttribute}) {
     if (!isDisabled(context.options, pass->name)) pass->run(graph, context);
   }
 }
