@@ -15,6 +15,7 @@ bool onlyRead(const Value* list) {
   const auto reads = [&](const torch::jit::Use& use) {
     const Node* user = use.user;
     if (user->kind() == torch::jit::prim::ListUnpack || user == user->owningGraph()->return_node()) return true;
+    if (user->kind() == torch::jit::aten::format) return true;  // its schema names no operands
     const c10::FunctionSchema* schema = user->maybeSchema();
     if (schema == nullptr || use.offset >= schema->arguments().size()) return false;
     const c10::AliasInfo* alias = schema->arguments()[use.offset].alias_info();
