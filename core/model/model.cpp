@@ -20,6 +20,7 @@
 #include "core/graph/graph_heap.h"
 #include "core/graph/inline_forks.h"
 #include "core/graph/origins.h"
+#include "core/model/constant_operands.h"
 #include "core/model/evaluation_mode.h"
 #include "core/model/exported_methods.h"
 #include "core/model/file_descriptor.h"
@@ -101,6 +102,7 @@ torch::jit::Module frozenCopy(const torch::jit::Module& module, const std::vecto
     const auto graph = copy.get_method("forward").graph();
     torch::jit::Inline(*graph);
     inlineForks(*graph);
+    writeConstantOperandsAsNumbers(*graph);
   }
   torch::jit::Module frozen = torch::jit::freeze(copy, names, optimize_numerics);
   // The remaining attributes are state that runs may write to, so the copy gets its own.
