@@ -8,9 +8,9 @@
 #include "core/graph/random_nodes.h"
 #include "core/model/module_state.h"
 #include "core/model/node_runner.h"
-#include "core/model/random_numbers.h"
 #include "core/model/run_mode.h"
 #include "core/quantization/quantized_value.h"
+#include "core/torch/random_numbers.h"
 #include "core/torch/torch_error.h"
 
 namespace ipex_studio {

@@ -9,8 +9,8 @@
 #include "core/compare/node_pairs.h"
 #include "core/model/module_state.h"
 #include "core/model/node_runner.h"
-#include "core/model/random_numbers.h"
 #include "core/model/run_mode.h"
+#include "core/torch/random_numbers.h"
 
 namespace ipex_studio {
 namespace {

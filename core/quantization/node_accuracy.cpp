@@ -13,10 +13,10 @@
 #include "core/graph/origins.h"
 #include "core/model/module_state.h"
 #include "core/model/node_runner.h"
-#include "core/model/random_numbers.h"
 #include "core/model/run_mode.h"
 #include "core/quantization/quantized_value.h"
 #include "core/torch/interpreted_node.h"
+#include "core/torch/random_numbers.h"
 
 namespace ipex_studio {
 namespace {

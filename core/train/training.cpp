@@ -14,8 +14,8 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/graph/origins.h"
-#include "core/model/random_numbers.h"
 #include "core/torch/module_graphs.h"
+#include "core/torch/random_numbers.h"
 #include "core/torch/torch_error.h"
 #include "core/train/first_fault.h"
 

@@ -10,8 +10,8 @@
 #include "core/graph/fused_op.h"
 #include "core/model/copy_value.h"
 #include "core/model/module_state.h"
-#include "core/model/random_numbers.h"
 #include "core/model/run_mode.h"
+#include "core/torch/random_numbers.h"
 #include "core/torch/torch_error.h"
 #include "core/verify/discrete_results.h"
 

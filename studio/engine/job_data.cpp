@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/file/zip_reader.h"
-#include "core/model/random_numbers.h"
 #include "core/model/run_mode.h"
+#include "core/torch/random_numbers.h"
 #include "core/torch/torch_error.h"
 #include "studio/engine/job_inputs.h"
 

@@ -14,10 +14,10 @@
 
 #include "core/base/error.h"
 #include "core/model/measure.h"
-#include "core/model/random_numbers.h"
 #include "core/model/run_mode.h"
 #include "core/record/records_json.h"
 #include "core/runtime/machine_facts.h"
+#include "core/torch/random_numbers.h"
 #include "passes/optimize.h"
 #include "studio/engine/job_recipe.h"
 #include "studio/engine/job_verify.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/model/random_numbers.h"
+#include "core/torch/random_numbers.h"
 #include "tests/core/graph/script_models.h"
 
 namespace ipex_studio {

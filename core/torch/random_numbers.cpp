@@ -1,5 +1,5 @@
 // libtorch's default generator of the CPU.
-#include "core/model/random_numbers.h"
+#include "core/torch/random_numbers.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 
