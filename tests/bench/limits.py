@@ -155,8 +155,8 @@ def read(database: str, network: str, threads: int, batch_flag: str) -> Tuple[Op
         steps = [Step(name, GROUP_OF.get(kind, OTHER) if step >= 0 else INTERPRETER, ns or 0, flops or 0,
                       json.loads(origins or "[]"))
                  for name, kind, step, ns, flops, origins in db.execute(
-                     "SELECT t.name, t.kind, t.step, t.p50_ns * COALESCE(s.runs, 1), s.flops, s.origins FROM step_stat t LEFT JOIN plan_step s "
-                     "ON s.run_id = t.run_id AND s.step = t.step WHERE t.run_id = ?", (run,))]
+                     "SELECT t.name, t.kind, t.step, t.p50_ns * COALESCE(s.runs, 1), s.flops, s.origins "
+                     "FROM step_stat t LEFT JOIN plan_step s ON s.run_id = t.run_id AND s.step = t.step WHERE t.run_id = ?", (run,))]
     return Account(run_ns, steps), layers_of(json.loads(graph))
 
 
