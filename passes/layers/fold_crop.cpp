@@ -29,7 +29,7 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-// What one axis of a convolution reads.
+// The window of a convolution along one axis.
 struct Window {
   std::int64_t stride = 1, reach = 0;  // reach: of the kernel beyond its first tap
   std::int64_t before = 0, after = 0;  // padding
@@ -80,12 +80,11 @@ bool isSourceLength(const Value* value, const Node* convolution, std::int64_t di
 }
 
 std::optional<Crop> readCrop(const Node* slice, const Node* convolution, std::int64_t dimension) {
-  const auto begin = isNone(slice->input(2)) ? std::optional<std::int64_t>(0) : constantInt(slice->input(2));
+  const auto begin = sliceBound(slice->input(2), 0);
   if (!begin || *begin < 0) return std::nullopt;
   if (isSourceLength(slice->input(3), convolution, dimension)) return Crop{*begin, std::nullopt};
-  const auto end = isNone(slice->input(3)) ? std::optional<std::int64_t>(INT64_MAX) : constantInt(slice->input(3));
-  if (!end) return std::nullopt;
-  return Crop{*begin, end};
+  const auto end = sliceBound(slice->input(3), INT64_MAX);
+  return end ? std::optional<Crop>({*begin, end}) : std::nullopt;
 }
 
 // True if a slice that ends at a number leaves out enough to be worth a copy of what is read.

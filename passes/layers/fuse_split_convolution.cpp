@@ -58,14 +58,12 @@ std::optional<Branch> readBranch(Value* value, const Node* user) {
 }
 
 std::optional<SplitConvolution> readBranches(Node* concat) {
-  Node* list = concat->inputs().size() == 2 ? concat->input(0)->node() : nullptr;
-  if (list == nullptr || list->kind() != torch::jit::prim::ListConstruct || list->inputs().size() < 2 ||
-      readAxis(concat->input(1), concat->output()) != 1 || list->output()->uses().size() != 1)
-    return std::nullopt;
+  const std::vector<Value*> joined = joinedValues(concat);
+  if (joined.empty() || readAxis(concat->input(1), concat->output()) != 1) return std::nullopt;
   SplitConvolution match;
   std::vector<Value*> sources;
-  for (Value* value : list->inputs()) {
-    const auto branch = readBranch(value, list);
+  for (Value* value : joined) {
+    const auto branch = readBranch(value, concat->input(0)->node());
     if (!branch) return std::nullopt;
     match.branches.push_back(*branch);
     sources.push_back(branch->convolution->input(0));

@@ -10,17 +10,11 @@ namespace {
 
 bool isSlice(const Node* node) { return node->kind() == aten::slice && node->inputs().size() == 5; }
 
-// A bound of a slice that is counted from the front; `absent`: what None stands for.
-std::optional<std::int64_t> bound(const Value* value, std::int64_t absent) {
-  const auto number = isNone(value) ? std::optional<std::int64_t>(absent) : constantInt(value);
-  return number && *number >= 0 ? number : std::nullopt;
-}
-
 std::optional<Pieces> readSlice(Node* node) {
   if (!isSlice(node) || constantInt(node->input(4)) != 1) return std::nullopt;
   const auto axis = readAxis(node->input(1), node->input(0));
-  const auto begin = bound(node->input(2), 0), end = bound(node->input(3), INT64_MAX);
-  if (!axis || !begin || !end || *begin > *end) return std::nullopt;
+  const auto begin = sliceBound(node->input(2), 0), end = sliceBound(node->input(3), INT64_MAX);
+  if (!axis || !begin || !end || *begin < 0 || *begin > *end) return std::nullopt;
   return Pieces{node->input(0), *axis, *begin, *end, false, {node}};
 }
 
@@ -65,13 +59,28 @@ std::optional<Pieces> readUnpacked(const std::vector<Value*>& values) {
 
 }  // namespace
 
+std::optional<std::int64_t> readAxis(std::int64_t axis, const Value* of) {
+  const auto sizes = knownSizes(of);
+  if (!sizes) return axis >= 0 ? std::optional<std::int64_t>(axis) : std::nullopt;
+  const auto rank = static_cast<std::int64_t>(sizes->size());
+  const std::int64_t counted = axis < 0 ? axis + rank : axis;
+  return counted >= 0 && counted < rank ? std::optional<std::int64_t>(counted) : std::nullopt;
+}
+
 std::optional<std::int64_t> readAxis(const Value* axis, const Value* of) {
   const auto number = constantInt(axis);
-  const auto sizes = knownSizes(of);
-  if (!number || !sizes) return number && *number >= 0 ? number : std::nullopt;
-  const auto rank = static_cast<std::int64_t>(sizes->size());
-  const std::int64_t counted = *number < 0 ? *number + rank : *number;
-  return counted >= 0 && counted < rank ? std::optional<std::int64_t>(counted) : std::nullopt;
+  return number ? readAxis(*number, of) : std::nullopt;
+}
+
+std::optional<std::int64_t> sliceBound(const Value* bound, std::int64_t absent) {
+  return isNone(bound) ? std::optional<std::int64_t>(absent) : constantInt(bound);
+}
+
+std::vector<Value*> joinedValues(Node* node) {
+  if (node->inputs().size() != 2) return {};
+  Node* list = node->input(0)->node();
+  const bool own = list->kind() == torch::jit::prim::ListConstruct && list->output()->uses().size() == 1;
+  return own && list->inputs().size() >= 2 ? list->inputs().vec() : std::vector<Value*>();
 }
 
 std::optional<Pieces> readPieces(const std::vector<Value*>& values) {

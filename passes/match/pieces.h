@@ -24,6 +24,15 @@ struct Pieces {
 // for one outside of a known rank.
 std::optional<std::int64_t> readAxis(const torch::jit::Value* axis, const torch::jit::Value* of);
 
+// The same for a number.
+std::optional<std::int64_t> readAxis(std::int64_t axis, const torch::jit::Value* of);
+
+// A constant bound of a slice; `absent`: what None stands for. Nullopt where it is computed.
+std::optional<std::int64_t> sliceBound(const torch::jit::Value* bound, std::int64_t absent);
+
+// The values, two or more, that a cat or stack joins; empty where their list has other users, which may append to it.
+std::vector<torch::jit::Value*> joinedValues(torch::jit::Node* node);
+
 // Reads `values` as pieces of one tensor in their order, each beginning where the one before ends, for inputs of every
 // size: slices with constant bounds, or all results of one chunk, split, split_with_sizes or unbind. Nullopt where they
 // are something else.

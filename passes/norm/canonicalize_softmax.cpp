@@ -34,11 +34,8 @@ std::optional<std::int64_t> reducedAxis(const Node* node) {
   if (isKind(node, "aten::max"))
     return node->inputs().size() == 3 ? readAxis(node->input(1), node->input(0)) : std::nullopt;
   const auto axes = constantInts(node->input(1));
-  const auto sizes = knownSizes(node->input(0));
-  if (!axes || axes->size() != 1 || !sizes) return std::nullopt;
-  const auto rank = static_cast<std::int64_t>(sizes->size());
-  const std::int64_t axis = axes->front() < 0 ? axes->front() + rank : axes->front();
-  return axis >= 0 && axis < rank ? std::optional<std::int64_t>(axis) : std::nullopt;
+  return axes && axes->size() == 1 && knownSizes(node->input(0)) ? readAxis(axes->front(), node->input(0))
+                                                                 : std::nullopt;
 }
 
 // Reads a reduction of one of these kinds whose axis stays, with size 1.

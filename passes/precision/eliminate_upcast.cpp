@@ -88,7 +88,7 @@ class UpcastReader {
     const bool rounds = roundsOnce(node);
     if (rounds ? !may_round || found->rounds : !movesNumbers(node) && !choosesNumbers(node)) return false;
     found->rounds |= rounds;
-    // Of several operands of an operator that chooses, one may have been rounded: rounding keeps the order of numbers.
+    // One of several operands of an operator that chooses may be rounded: rounding keeps the order of numbers.
     for (Value* input : node->inputs()) {
       if (!readOperand(input, node, may_round && !rounds, found)) return false;
     }
@@ -118,7 +118,7 @@ class UpcastReader {
   const torch::jit::Block* block_;
 };
 
-// What only moves numbers gives a view of its source.
+// True if the result is a view of the source: nothing between the casts computes.
 bool onlyMoves(const Upcast& match) { return std::all_of(match.nodes.begin(), match.nodes.end(), movesNumbers); }
 
 std::optional<Upcast> matchUpcast(PassContext& context, Node* cast, Decline* why) {

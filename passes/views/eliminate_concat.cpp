@@ -61,15 +61,10 @@ bool onlyJoined(const Pieces& pieces, Node* list) {
 }
 
 std::optional<Pieces> matchConcat(PassContext& context, Node* node, Decline* why) {
-  Node* list = node->inputs().size() == 2 ? node->input(0)->node() : nullptr;
-  if (list == nullptr || list->kind() != torch::jit::prim::ListConstruct || list->inputs().size() < 2)
-    return std::nullopt;
-  // Another user of the list may have appended to it.
-  if (list->output()->uses().size() != 1) return std::nullopt;
-  const auto pieces = readPieces(list->inputs().vec());
+  const auto pieces = readPieces(joinedValues(node));
   if (!pieces || !pieces->whole() || pieces->removes_axis != (node->kind() == aten::stack)) return std::nullopt;
   if (readAxis(node->input(1), node->output()) != pieces->axis || !isDense(pieces->source)) return std::nullopt;
-  *why = checkSameValue(context, node->output(), pieces->source, onlyJoined(*pieces, list));
+  *why = checkSameValue(context, node->output(), pieces->source, onlyJoined(*pieces, node->input(0)->node()));
   return pieces;
 }
 

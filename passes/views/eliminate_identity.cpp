@@ -13,6 +13,7 @@
 #include "core/graph/fused_op.h"
 #include "core/graph/rewrite_matches.h"
 #include "passes/match/aliasing.h"
+#include "passes/match/pieces.h"
 #include "passes/pass_list.h"
 
 namespace ipex_studio {
@@ -84,8 +85,7 @@ Identity view(const Node* node) {
   const auto kind = node->kind();
   if (kind == aten::detach || kind == aten::alias) return Identity::kView;
   if (hasSchema(node, aten::slice, "Tensor")) {
-    const auto begin = isNone(node->input(2)) ? std::optional<std::int64_t>(0) : constantInt(node->input(2));
-    const auto end = isNone(node->input(3)) ? std::optional<std::int64_t>(INT64_MAX) : constantInt(node->input(3));
+    const auto begin = sliceBound(node->input(2), 0), end = sliceBound(node->input(3), INT64_MAX);
     return begin == 0 && end == INT64_MAX && constantInt(node->input(4)) == 1 ? Identity::kView : Identity::kNone;
   }
   if (hasSchema(node, aten::expand, "")) {
