@@ -46,7 +46,7 @@ void requireItem(Connection& connection, const LibraryItem& item) {
   throw Error(ExitCode::kDatabase, fmt::format("The profile database {} has no such model.", connection.path()));
 }
 
-// What a user said about a model or job.
+// Name and pin that a user gave to a model or job.
 struct Mark {
   std::string name;
   bool pinned = false;

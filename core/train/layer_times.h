@@ -1,4 +1,4 @@
-// Where a step of a training spends its time, layer by layer.
+// The times of layers in one step of a training.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ class ReorderCopyOp final : public PreparedOp {
   }
 };
 
-// So many channels of a tensor, the first of which begins a block.
+// Returns the first `count` channels of a tensor that begins with a block.
 TensorDesc channelsOf(TensorDesc desc, std::int64_t count) {
   desc.dims[1] = count;
   // Less than a block: its channels lie side by side.

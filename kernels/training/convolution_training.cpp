@@ -18,7 +18,7 @@ using Pass = ConvolutionPrimitives::Pass;
 // image have.
 constexpr std::int64_t kFewPixels = 4, kSomePixels = 64;
 
-// Where a window of one place has strides, oneDNN 2.6 gathers pixels first. For 2 and 4 channels it then writes beyond
+// oneDNN 2.6 gathers pixels first where a window of one place has strides. For 2 and 4 channels it then writes beyond
 // its memory, and gradients of weights are wrong; no number of channels that does not fill vectors is trusted.
 constexpr std::int64_t kWidestVector = 16;
 

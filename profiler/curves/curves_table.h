@@ -15,7 +15,7 @@ std::string curvesTable(const CurvesRecord& curves, double limit_ms, bool color)
 // "sentence", "notes", "noise", "complete"}; null for numbers that are not known.
 nlohmann::json curvesJson(const CurvesRecord& curves, double limit_ms);
 
-// What a point is best at: "most samples/s, least latency"; empty: nothing.
+// Names the marks of a point: "most samples/s, least latency"; empty: none.
 std::string curveMarks(const CurvesRecord& curves, double limit_ms, std::size_t point);
 
 }  // namespace ipex_studio

@@ -10,7 +10,7 @@
 
 namespace ipex_studio {
 
-// So many instances, each with so many threads.
+// A split of the cores: instances, and the threads of each.
 struct CoreSplit {
   std::int32_t threads = 1;
   std::int32_t instances = 1;

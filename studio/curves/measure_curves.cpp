@@ -25,8 +25,6 @@ namespace {
 using nlohmann::json;
 using CurvesClock = std::chrono::steady_clock;
 
-// Longer than OpenMP threads spin after their last parallel region.
-constexpr auto kCurvesPause = std::chrono::milliseconds(20);
 constexpr int kMaxCurveRepeats = 3;     // of a turn that the window disturbed
 constexpr double kPrepareEnd = 0.5;     // on the progress bar
 constexpr double kShareOfMemory = 0.5;  // that all engines may take together
@@ -38,7 +36,7 @@ struct TakenSize {
   std::vector<std::string> inputs;  // empty: as given
 };
 
-// What an engine has measured at one split so far.
+// Measurements of one engine at one split until now.
 struct PointSamples {
   RunRecord run;  // samples and noise, for the verdict on the machine
   std::vector<double> rate_per_s;
@@ -144,16 +142,8 @@ json CurvesMeasurement::await(EngineProcess& engine, const char* type) {
 
 void CurvesMeasurement::describeJob() {
   JobRecord& job = result_.job;
-  job.command = "curves";
-  job.started_unix_ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  job.model.path = model_.path;
-  job.model.sha256 = model_.report.sha256;
-  job.model.file_bytes = model_.report.file_bytes;
-  job.machine = model_.machine;
-  json options = toJson(engineJob(JobKind::kOptimize, model_, request_, folder_, cores()));
-  for (const char* internal : {"type", "kind", "job_folder", "guessed", "wait", "tune_budget_s"})
-    options.erase(internal);
+  beginJobRecord("curves", model_, &job);
+  json options = recordedOptions(engineJob(JobKind::kOptimize, model_, request_, folder_, cores()));
   options["optimize"].erase("tuning_record");
   job.options = dumpJson(options);
   result_.curves.started_unix_ns = job.started_unix_ns;
@@ -199,7 +189,7 @@ JobRequest CurvesMeasurement::requestOf(const CurveEngine& engine) const {
   request.optimize.precision = engine.precision;
   if (engine.precision != Precision::kInt8) request.optimize.quantization_recipe.clear();
   if (!engine.batch.inputs.empty()) request.inputs = engine.batch.inputs;
-  // What an engine before this one has measured need not be measured again.
+  // Kernels that an engine before this one has timed are not timed again.
   if (!tuning_.empty() && request.optimize.tune != TuneMode::kOff) {
     MemoryTuningStore known;
     known.readText(request.optimize.tuning_record);
@@ -283,7 +273,7 @@ void CurvesMeasurement::warmUp(CurveEngine& engine) {
 void CurvesMeasurement::takeTurn(CurveEngine& engine, std::size_t split, int round, double seconds) {
   PointSamples& point = engine.points[split];
   for (int attempt = 0;; ++attempt) {
-    std::this_thread::sleep_for(kCurvesPause);
+    std::this_thread::sleep_for(kTurnPause);
     events_.onTimed(true);
     engine.process->send(toJson(Turn{round, seconds, 0, splits_[split].threads, splits_[split].instances}));
     RoundResult result = turnResultFromJson(await(*engine.process, "samples"));

@@ -1,4 +1,4 @@
-// Commands, their flags and their help texts.
+// Commands, their flags and their help texts: the tree of the command line, one concept and therefore one file.
 #include "studio/flags/command_line.h"
 
 #include <fmt/format.h>

@@ -20,8 +20,6 @@ using CheckClock = std::chrono::steady_clock;
 
 // Rounds must be many, turns long enough for a few forwards.
 constexpr double kCheckTurn_s = 0.1, kCheckWarmup_s = 0.3;
-// Longer than OpenMP threads spin after their last parallel region.
-constexpr auto kCheckPause = std::chrono::milliseconds(20);
 
 class EngineRounds : public RoundSource {
  public:
@@ -83,7 +81,7 @@ class EngineRounds : public RoundSource {
   }
 
   std::vector<std::int64_t> turn(std::size_t side, int round, double seconds) {
-    std::this_thread::sleep_for(kCheckPause);
+    std::this_thread::sleep_for(kTurnPause);
     engines_[side]->send(toJson(Turn{round, seconds, 0}));
     RoundResult result = turnResultFromJson(await(*engines_[side], "samples"));
     if (result.latency_ns.empty()) unexpectedMessage("samples");

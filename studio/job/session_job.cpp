@@ -34,19 +34,6 @@ constexpr double kProfile_s = 1.0;
 // Positions of a job's stages on the progress bar.
 constexpr double kOptimizeBegin = 0.02, kOptimizeEnd = 0.30, kBaselineEnd = kRoundsBegin, kMeasureEnd = kRoundsEnd;
 
-std::int64_t unixNow() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-ModelRecord modelRecord(const CheckedModel& model) {
-  ModelRecord record;
-  record.path = model.path;
-  record.sha256 = model.report.sha256;
-  record.file_bytes = model.report.file_bytes;
-  return record;
-}
-
 const json& recordOf(const json& message) {
   const auto found = message.find("record");
   if (found == message.end()) unexpectedMessage("record");
@@ -101,15 +88,9 @@ void ModelJob::prepare(std::unique_ptr<PreparedEngine> prepared) {
   const bool waits = prepared && prepared->fits(request_, threads()) && prepared->wait();
   if (!waits) prepared.reset();
   folder_ = waits ? std::move(prepared->folder) : std::make_unique<JobFolder>();
-  job_.command = request_.command;
-  job_.started_unix_ns = unixNow();
-  job_.model = modelRecord(model_);
-  job_.machine = model_.machine;
+  beginJobRecord(request_.command, model_, &job_);
   job_.decisions = request_.decisions;
-  const EngineJob described = engineJob(JobKind::kOptimize, model_, request_, *folder_, threads());
-  json options = toJson(described);
-  for (const char* internal : {"type", "kind", "job_folder", "guessed", "wait", "tune_budget_s"})
-    options.erase(internal);
+  json options = recordedOptions(engineJob(JobKind::kOptimize, model_, request_, *folder_, threads()));
   options["optimize"].erase("tuning_record");
   job_.options = dumpJson(options);
   if (!request_.optimize.dump_directory.empty()) std::filesystem::create_directory(folder_->path() + "/dump");

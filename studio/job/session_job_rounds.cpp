@@ -19,8 +19,6 @@ constexpr int kTimingRounds = 10;  // least number per variant; the interval res
 constexpr int kMaxTimingRounds = 40;
 constexpr double kLongestTurn_s = 0.3;
 constexpr int kMaxRepeats = 2;  // repetitions of a round during which the window was drawn
-// Longer than OpenMP threads spin after their last parallel region, so that the next round has the cores for itself.
-constexpr auto kPause = std::chrono::milliseconds(20);
 // Time kept back for comparing results after the last round.
 constexpr double kVerdict_s = 0.3;
 
@@ -28,7 +26,7 @@ constexpr double kVerdict_s = 0.3;
 
 void ModelJob::takeTurn(Side& side, int index, double seconds, std::int64_t iterations) {
   for (int attempt = 0;; ++attempt) {
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kTurnPause);
     events_.onTimed(true);
     side.process->send(toJson(Turn{index, seconds, iterations}));
     const RoundResult result = turnResultFromJson(expect(side, "samples"));
@@ -82,9 +80,9 @@ void ModelJob::runInterleaved(std::vector<Side*> sides) {
   if (decides) {
     // With little time left rounds are short: the interval depends on their number.
     const double left_s = request_.decide_within_s - kVerdict_s - elapsed_s();
-    round_s = std::clamp(
-        left_s / (kTimingRounds * static_cast<double>(sides.size())) - std::chrono::duration<double>(kPause).count(),
-        0.001, round_s);
+    round_s = std::clamp(left_s / (kTimingRounds * static_cast<double>(sides.size())) -
+                             std::chrono::duration<double>(kTurnPause).count(),
+                         0.001, round_s);
     rounds = kMaxTimingRounds;
   }
   std::int64_t iterations_left = options.iterations;

@@ -131,6 +131,23 @@ EngineJob engineJob(JobKind kind, const CheckedModel& model, const JobRequest& r
   return job;
 }
 
+nlohmann::json recordedOptions(const EngineJob& job) {
+  nlohmann::json options = toJson(job);
+  for (const char* internal : {"type", "kind", "job_folder", "guessed", "wait", "tune_budget_s"})
+    options.erase(internal);
+  return options;
+}
+
+void beginJobRecord(const std::string& command, const CheckedModel& model, JobRecord* job) {
+  job->command = command;
+  job->started_unix_ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  job->model.path = model.path;
+  job->model.sha256 = model.report.sha256;
+  job->model.file_bytes = model.report.file_bytes;
+  job->machine = model.machine;
+}
+
 std::string whyNotPrecision(Precision precision, const JobRequest& request) {
   if (request.force_precision) return "";
   const std::vector<PrecisionAbility> abilities = request.remote ? request.abilities : ownAbilities();

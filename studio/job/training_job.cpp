@@ -77,10 +77,7 @@ class RunningTraining {
     EngineJob described = engineJob(JobKind::kTrain, model, request, folder_, threads);
     described.train.validation_path = absolutePath(request.train.validation_path);
     described.other_name = kept_ ? files_.checkpoint() : "";
-    json options = toJson(described);
-    for (const char* internal : {"type", "kind", "job_folder", "guessed", "wait", "tune_budget_s"})
-      options.erase(internal);
-    job_.options = dumpJson(options);
+    job_.options = dumpJson(recordedOptions(described));
     engine_->send(toJson(described));
   }
 
@@ -207,13 +204,7 @@ class RunningTraining {
 TrainingResult trainModel(const CheckedModel& model, const JobRequest& request, const TrainingFiles& files,
                           JobRecord& job, JobEvents& events, const Cancellation& stop) {
   checkRequest(request);
-  job.command = request.command;
-  job.started_unix_ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  job.model.path = model.path;
-  job.model.sha256 = model.report.sha256;
-  job.model.file_bytes = model.report.file_bytes;
-  job.machine = model.machine;
+  beginJobRecord(request.command, model, &job);
   RunningTraining training(files, job, events);
   training.start(model, request);
   return training.follow(stop);

@@ -1,4 +1,4 @@
-// What the convolutions of training share: operations that are kept for their sizes, and tensors with channels last.
+// Shared by the convolutions of training: operations that are kept for their sizes, and tensors with channels last.
 #pragma once
 
 #include <ATen/core/Tensor.h>

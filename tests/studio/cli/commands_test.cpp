@@ -1,4 +1,4 @@
-// The commands end to end: their output, their files, their exit codes, their speed.
+// The commands end to end: their output, their files, their exit codes, their speed. One fixture, therefore one file.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
