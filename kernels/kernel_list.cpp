@@ -26,6 +26,7 @@
   KERNEL_ON(kConvolution, ConvolutionOnednnWinograd)                                                             \
   KERNEL(kConvolution, ConvolutionInt8) /* chains and weights that the library leaves */                         \
   KERNEL(kConvolution, ConvolutionSimd)                                                                          \
+  KERNEL(kConvolution, ConvolutionSimdBf16)                                                                      \
   KERNEL(kConvolution, ConvolutionWinograd)                                                                      \
   KERNEL(kConvolution, ConvolutionWinograd4x4)                                                                   \
   KERNEL(kConvolution, ConvolutionDepthwiseSimd)                                                                 \
@@ -40,6 +41,7 @@
   KERNEL_ON(kLinear, LinearOnednnConvolution)                                                                    \
   KERNEL(kLinear, LinearInt8)                                                                                    \
   KERNEL(kLinear, LinearSimd)                                                                                    \
+  KERNEL(kLinear, LinearSimdBf16)                                                                                \
   KERNEL_ON(kLinear, LinearUpconvertedWeights, "linear_simd")                                                    \
   KERNEL_ON(kLinear, UpconvertedFloats, "linear_onednn")                                                         \
   KERNEL_ON(kLinear, UpconvertedFloats, "linear_simd")                                                           \

@@ -91,7 +91,8 @@ constexpr Row kOpKinds[] = {
         .in(LowPrecision::kBf16)
         .withIntegers(IntegerRule::kAttention),
     row(OpKind::kSqueezeExcite, "squeeze_excite", 5, inferSqueezeExcite, BatchRule::kWeighted, "convolution")
-        .mayLack(1u << 2 | 1u << 4),
+        .mayLack(1u << 2 | 1u << 4)
+        .in(LowPrecision::kBf16),
     row(OpKind::kPointwiseDepthwise, "pointwise_depthwise", 5, inferPointwiseDepthwise, BatchRule::kWeighted,
         "convolution")
         .formerly("expand_depthwise")
@@ -105,6 +106,7 @@ constexpr Row kOpKinds[] = {
     row(OpKind::kInteractionBackward, "interaction_backward", -1, inferInteractionBackward, BatchRule::kAllSamples,
         "embedding"),
     row(OpKind::kUpsample, "upsample", 1, inferGivenSpatial, BatchRule::kWeighted, "pooling")
+        .in(LowPrecision::kBf16)
         .withIntegers(IntegerRule::kMovesNearest),
     row(OpKind::kGather, "gather", 2, inferGather, BatchRule::kGather, "embedding").notMeasured(),
     row(OpKind::kGatherElements, "gather_elements", 2, inferGatherElements, BatchRule::kMayMix, "embedding"),

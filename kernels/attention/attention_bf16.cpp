@@ -332,24 +332,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include "core/op/kernel.h"
-#include "core/runtime/machine_facts.h"
 #include "kernels/attention/attention_op.h"
+#include "kernels/common/bf16_products.h"
 
 namespace ipex_studio {
 namespace {
 
 HWY_EXPORT(rowsOfTypes);
 HWY_EXPORT(vnni2Blocks);
-
-// True if this machine has products of bf16 for 512-bit vectors, and `isa` (a machine_facts tier) allows them.
-bool mayUseBf16Products(const std::string& isa) {
-#if defined(__x86_64__)
-  return hasBf16(isa) && __builtin_cpu_supports("avx512bf16");
-#else
-  static_cast<void>(isa);
-  return false;
-#endif
-}
 
 class AttentionBf16 final : public Kernel {
  public:

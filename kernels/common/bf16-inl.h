@@ -42,6 +42,32 @@ HWY_INLINE void storeBf16(D d, hn::Vec<D> value, std::uint16_t* to) {
   hn::StoreU(hn::DemoteTo(du16, hn::BitCast(hn::RebindToSigned<D>(), result)), du16, to);
 }
 
+// A vector of numbers that are floats or bf16, as floats.
+template <class D>
+HWY_INLINE hn::Vec<D> loadFloats(D d, const float* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> loadFloats(D d, const std::uint16_t* from) {
+  const hn::RebindToUnsigned<D> du32;
+  const hn::Rebind<std::uint16_t, D> du16;
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du32, hn::LoadU(du16, from))));
+}
+inline float loadFloat(const float* from) { return *from; }
+inline float loadFloat(const std::uint16_t* from) { return bf16ToFloat(*from); }
+
+// A vector of floats in the type that `to` has.
+template <class D>
+HWY_INLINE void storeFloats(D d, hn::Vec<D> value, float* to) {
+  hn::StoreU(value, d, to);
+}
+template <class D>
+HWY_INLINE void storeFloats(D d, hn::Vec<D> value, std::uint16_t* to) {
+  storeBf16(d, value, to);
+}
+inline void storeFloat(float value, float* to) { *to = value; }
+inline void storeFloat(float value, std::uint16_t* to) { *to = floatToBf16(value); }
+
 HWY_INLINE void downconvertToBf16(const float* from, std::uint16_t* to, std::size_t count) {
   const hn::ScalableTag<float> d;
   const std::size_t lanes = hn::Lanes(d);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/op/kernel.h"
+#include "core/op/low_precision_floats.h"
 #include "kernels/common/bf16.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/common/parallel.h"
@@ -96,9 +97,14 @@ class CastOp final : public PreparedOp {
   std::int32_t threads = 1;
 
   void execute(ExecState*, const void* const* from, void* const* to, void*) const override {
-    const bool by_floats = src[0].dtype == DType::kF16 || dst[0].dtype == DType::kF16;
+    const DType read = src[0].dtype, written = dst[0].dtype;
+    const bool by_floats = read == DType::kF16 || written == DType::kF16;
     parallelFor(elements, kParallelGrainOps, threads, [&](std::int64_t begin, std::int64_t end, int) {
-      if (by_floats) {
+      if (read == DType::kF32 && isLowPrecisionFloat(written)) {
+        conversion.downconvert(written, static_cast<const float*>(from[0]), to[0], begin, end);
+      } else if (isLowPrecisionFloat(read) && written == DType::kF32) {
+        conversion.upconvert(read, from[0], static_cast<float*>(to[0]), begin, end);
+      } else if (by_floats) {
         castByFloats(from[0], to[0], begin, end);
       } else {
         cast(from[0], to[0], begin, end);

@@ -1,11 +1,11 @@
 // Convolution of channels-last images as a packed matrix product over gathered pixels (packed_gemm.h): any kernel,
 // stride, dilation, padding and groups in one to three dimensions, with any chain of post-operations while the result's
 // tile is in registers or the first-level cache. Row-major images of a few channels (first layers) are read as they
-// are.
+// are. In FP32, or of BF16 with sums and post-operations in FP32, where channels pair up.
 //
 // Declines: dtype, rank, empty, one-row (convolution_gemv_simd sums in more parts), depthwise,
 // weights-not-constant, bias-not-constant, blocked-weights, post-ops (operands that broadcast along some of the spatial
-// axes only).
+// axes only); of BF16 besides: odd-channels.
 #include <algorithm>
 
 #include "core/op/kernel.h"
@@ -19,11 +19,13 @@ constexpr std::int64_t kPlanarChannels = 4;
 
 class ConvolutionSimd final : public Kernel {
  public:
-  const char* name() const override { return "convolution_simd"; }
+  explicit ConvolutionSimd(DType dtype) : dtype_(dtype) {}
+
+  const char* name() const override { return pairs() ? "convolution_simd_bf16" : "convolution_simd"; }
   bool onlyWhenMeasured() const override { return true; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    const Verdict verdict = takesPackedWeights(args);
+    const Verdict verdict = pairs() ? takesPackedPairs(args) : takesPackedWeights(args);
     if (!verdict.ok) return verdict;
     const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
     if (x.dims.rank < 3 || x.dims.rank > 5) return Verdict::no("rank");
@@ -34,7 +36,7 @@ class ConvolutionSimd final : public Kernel {
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
-    const TensorDesc dst = channelsLastDesc(DType::kF32, args.dst[0].dims);
+    const TensorDesc dst = channelsLastDesc(args.dst[0].dtype, args.dst[0].dims);
     std::vector<TensorDesc> layouts = args.src;
     layouts[kSrc] = readableImage(args);
     GemmJob job;
@@ -49,28 +51,45 @@ class ConvolutionSimd final : public Kernel {
   }
 
  private:
+  bool pairs() const { return dtype_ == DType::kBf16; }
+
   // The image as it is if a pixel's channels lie side by side or if it has few of them; else channels-last.
-  static TensorDesc readableImage(const PrepareArgs& args) {
+  TensorDesc readableImage(const PrepareArgs& args) const {
     const TensorDesc& x = args.src[kSrc];
     const int last = x.dims.rank - 1;
+    if (pairs()) return x.block == 0 && pairsUp(x) ? x : channelsLastDesc(dtype_, x.dims);
     const bool planar = x.dims[1] <= kPlanarChannels && x.strides[last] == 1 && args.spec.intOr("groups", 1) == 1;
     const bool pixels = x.strides[1] == 1;
-    return x.block == 0 && (planar || pixels) ? x : channelsLastDesc(DType::kF32, x.dims);
+    return x.block == 0 && (planar || pixels) ? x : channelsLastDesc(dtype_, x.dims);
   }
 
-  static GemmRows rowsOfImage(const PrepareArgs& args, const TensorDesc& x) {
+  // True if the channels of each pixel lie side by side and begin with a whole pair.
+  static bool pairsUp(const TensorDesc& x) {
+    if (x.strides[1] != 1) return false;
+    for (int axis = 0; axis < x.dims.rank; ++axis) {
+      if (axis != 1 && x.dims[axis] > 1 && x.strides[axis] % kVnni2Numbers != 0) return false;
+    }
+    return true;
+  }
+
+  GemmRows rowsOfImage(const PrepareArgs& args, const TensorDesc& x) const {
+    const std::int64_t numbers = pairs() ? kVnni2Numbers : 1;
     GemmRows rows = windowRows(args);
-    rows.channels = args.src[kWeights].dims[1];
-    rows.image_stride = x.strides[0];
+    rows.channels = args.src[kWeights].dims[1] / numbers;
+    rows.image_stride = x.strides[0] / numbers;
     rows.channel_stride = x.strides[1];
     rows.channels_innermost = x.strides[1] == 1 || x.dims[1] == 1;
-    for (int axis = 2; axis < x.dims.rank; ++axis) rows.x_stride[3 - x.dims.rank + axis] = x.strides[axis];
+    for (int axis = 2; axis < x.dims.rank; ++axis) rows.x_stride[3 - x.dims.rank + axis] = x.strides[axis] / numbers;
     return rows;
   }
+
+  DType dtype_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> makeConvolutionSimd() { return std::make_unique<ConvolutionSimd>(); }
+std::unique_ptr<Kernel> makeConvolutionSimd() { return std::make_unique<ConvolutionSimd>(DType::kF32); }
+
+std::unique_ptr<Kernel> makeConvolutionSimdBf16() { return std::make_unique<ConvolutionSimd>(DType::kBf16); }
 
 }  // namespace ipex_studio

@@ -101,7 +101,7 @@ void transformImage(const WinogradJob& job, const float* x, std::int64_t first, 
 // Products of all points of one panel: [point][tile][panel_width].
 inline void multiplyPoints(const WinogradJob& job, const float* values, const float* weights, const float* zeros,
                            std::int64_t count, float* products) {
-  const TileKind& kind = kindOf(job.panel_width);
+  const TileKind& kind = kindOf<FloatTiles>(job.panel_width);
   constexpr std::int32_t piece = 0;
   const std::int64_t offset = 0, shares = (count + kind.max_rows - 1) / kind.max_rows;
   GemmTile tile;
@@ -110,7 +110,8 @@ inline void multiplyPoints(const WinogradJob& job, const float* values, const fl
   tile.pieces = &piece;
   tile.length = job.channels;
   tile.bias = zeros;
-  tile.c_stride = tile.lines_stride = job.panel_width;
+  tile.c_stride = job.panel_width;
+  tile.lines_stride = job.panel_width * static_cast<std::int64_t>(sizeof(float));
   tile.low = -std::numeric_limits<float>::infinity();
   tile.high = std::numeric_limits<float>::infinity();
   for (std::int64_t p = 0; p < job.points(); ++p) {
@@ -119,7 +120,7 @@ inline void multiplyPoints(const WinogradJob& job, const float* values, const fl
       const std::int64_t begin = count * share / shares, rows = count * (share + 1) / shares - begin;
       tile.a = values + (p * job.block_tiles + begin) * job.channel_room;
       tile.c = products + (p * job.block_tiles + begin) * job.panel_width;
-      tile.lines = tile.c;
+      tile.lines = static_cast<const char*>(tile.c);
       kind.run[rows](tile);
     }
   }
@@ -243,8 +244,9 @@ inline void finishWinogradPanel(const WinogradJob& job, const GemmCall& call, co
     job.pointwise(op, rows);
   }
   visitPixels(job, panel.first, panel.count, [&](std::int64_t row, std::int64_t image, std::int64_t pixel) {
-    std::memcpy(call.dst + (image * job.out_height * job.out_width + pixel) * job.columns + panel.column,
-                panel.results + row * job.panel_width, static_cast<std::size_t>(panel.columns) * sizeof(float));
+    std::memcpy(
+        static_cast<float*>(call.dst) + (image * job.out_height * job.out_width + pixel) * job.columns + panel.column,
+        panel.results + row * job.panel_width, static_cast<std::size_t>(panel.columns) * sizeof(float));
   });
 }
 
@@ -290,7 +292,7 @@ void runWinograd(const WinogradJob& job, const GemmCall& call, std::int64_t bloc
 // Columns of a panel, and rows of its products that the registers take.
 std::pair<std::int32_t, std::int32_t> winogradPanel() {
   const auto width = static_cast<std::int32_t>(kWinogradPanelVectors * hn::MaxLanes(F32()));
-  return {width, kindOf(width).max_rows};
+  return {width, kindOf<FloatTiles>(width).max_rows};
 }
 
 }  // namespace ipex_studio::HWY_NAMESPACE

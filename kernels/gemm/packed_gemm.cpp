@@ -1,12 +1,14 @@
 // Runs packed matrix products (packed_gemm.h): makes rows readable block by block, then panel by panel, tile by tile. A
 // tile's sum, bias, first addend and clamp or hard swish stay in registers; longer chains of post-operations go over
-// the tile in the first-level cache.
+// the tile in the first-level cache, in FP32.
 #define HWY_TARGET_INCLUDE "kernels/gemm/packed_gemm.cpp"
 #include "kernels/common/simd-inl.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/common/byte_convert-inl.h"
+#include "kernels/gemm/bf16_tile-inl.h"
 #include "kernels/gemm/gemm_rows-inl.h"
 #include "kernels/gemm/gemm_tile-inl.h"
 #include "kernels/gemm/packed_gemm.h"
@@ -16,19 +18,17 @@ namespace ipex_studio::HWY_NAMESPACE {
 
 // --- tiles ---------------------------------------------------------------------------------------------------------
 
-// Lays out operand `o` for a tile: rows that are `width` apart.
-void layOutOperand(const GemmJob& job, const GemmCall& call, const GemmOperand& o, std::int64_t row, std::int64_t rows,
+// Lays out operand `k` for a tile as floats: rows that are `width` apart.
+void layOutOperand(const GemmJob& job, const GemmCall& call, int k, std::int64_t row, std::int64_t rows,
                    const GemmPanel& panel, float* to) {
-  const float* const data = static_cast<const float*>(call.src[o.src]);
-  const std::int64_t pixels = job.rows.pixels();
+  const GemmOperand& o = job.operands[k];
+  const DType dtype = job.operand_types[k];
+  const auto* const data = static_cast<const char*>(call.src[o.src]);
+  const std::int64_t pixels = job.rows.pixels(), element = elementBytes(dtype);
   for (std::int64_t r = 0; r < rows; ++r, to += panel.width) {
-    const float* const from = data + (row + r) / pixels * o.image_stride + (row + r) % pixels * o.pixel_stride +
-                              panel.column * o.column_stride;
-    if (o.column_stride == 1) {
-      std::memcpy(to, from, panel.columns * sizeof(float));
-    } else {
-      for (std::int64_t j = 0; j < panel.columns; ++j) to[j] = from[j * o.column_stride];
-    }
+    const std::int64_t at =
+        (row + r) / pixels * o.image_stride + (row + r) % pixels * o.pixel_stride + panel.column * o.column_stride;
+    gatherValues(dtype, data + at * element, o.column_stride, to, panel.columns);
     std::fill(to + panel.columns, to + panel.width, 1.0f);
   }
 }
@@ -54,55 +54,62 @@ GemmTile panelTile(const GemmJob& job, const GemmCall& call, const GemmPanel& pa
   return tile;
 }
 
-// Post-operations over the tile's values; the last one writes the result.
+// Post-operations over the tile's values; the last one writes the result if that is of floats.
+template <class Tiles>
 void runTail(const GemmJob& job, const GemmCall& call, const GemmPanel& panel, std::int64_t row, std::int64_t rows,
-             const TileBuffers& buffers, float* dst) {
+             const TileBuffers& buffers, char* dst) {
   PointwiseRows values;
   values.in = values.out = buffers.values;
   values.other = buffers.operand;
   values.in_stride = values.other_stride = values.out_stride = panel.width;
   values.count = static_cast<std::size_t>(rows * panel.width);
-  const bool whole = panel.columns == panel.width && !job.tail.empty();
+  const bool whole = panel.columns == panel.width && !job.tail.empty() && job.result == DType::kF32;
   for (const PostOp& op : job.tail) {
-    if (isBinary(op.kind)) layOutOperand(job, call, job.operands[op.operand], row, rows, panel, buffers.operand);
+    if (isBinary(op.kind)) layOutOperand(job, call, op.operand, row, rows, panel, buffers.operand);
     if (whole && &op == &job.tail.back()) {
-      values.out = dst;
+      values.out = reinterpret_cast<float*>(dst);
       values.out_stride = job.columns;
       values.rows = static_cast<std::size_t>(rows);
       values.count = static_cast<std::size_t>(panel.width);
     }
     job.pointwise(op, values);
   }
-  for (std::int64_t r = 0; !whole && r < rows; ++r) {
-    std::memcpy(dst + r * job.columns, buffers.values + r * panel.width, panel.columns * sizeof(float));
-  }
+  if (whole) return;
+  Tiles::storeRows(buffers.values, panel.width, rows, panel.columns, job.result, dst, job.columns);
 }
 
+template <class Tiles>
 HWY_INLINE void runTile(const GemmJob& job, const GemmCall& call, const GemmPanel& panel, TileRun run, std::int64_t row,
                         std::int64_t rows, const TileBuffers& buffers, GemmTile& tile) {
-  float* const dst = call.dst + row * job.columns + panel.column;
+  const std::int64_t element = Tiles::elementOf(job.result);
+  char* const dst = static_cast<char*>(call.dst) + (row * job.columns + panel.column) * element;
   const bool in_place = panel.columns == panel.width && job.tail.empty();
-  tile.c = in_place ? dst : buffers.values;
+  tile.c = in_place ? dst : static_cast<void*>(buffers.values);
+  tile.c_type = in_place ? job.result : DType::kF32;
   tile.c_stride = in_place ? job.columns : panel.width;
   if (job.addend >= 0) {
     const GemmOperand& o = job.operands[job.addend];
     if (panel.columns == panel.width) {
-      tile.addend = static_cast<const float*>(call.src[o.src]) + row * job.columns + panel.column;
+      tile.addend_type = job.operand_types[job.addend];
+      tile.addend = static_cast<const char*>(call.src[o.src]) +
+                    (row * job.columns + panel.column) * Tiles::elementOf(tile.addend_type);
       tile.addend_stride = job.columns;
     } else {
-      layOutOperand(job, call, o, row, rows, panel, buffers.operand);
+      layOutOperand(job, call, job.addend, row, rows, panel, buffers.operand);
       tile.addend = buffers.operand;
+      tile.addend_type = DType::kF32;
       tile.addend_stride = panel.width;
     }
   }
   tile.lines = dst;
-  tile.lines_stride = job.columns;
+  tile.lines_stride = job.columns * element;
   run(tile);
   if (in_place) return;
-  runTail(job, call, panel, row, rows, buffers, dst);
+  runTail<Tiles>(job, call, panel, row, rows, buffers, dst);
 }
 
 // Runs task (i, j) of row_shares × column_shares.
+template <class Tiles>
 void runGemm(const GemmJob& job, const GemmCall& call, float* scratch, std::int64_t task) {
   const auto panels = static_cast<std::int64_t>(job.panels.size());
   const std::int64_t i = task / job.column_shares, j = task % job.column_shares;
@@ -119,7 +126,7 @@ void runGemm(const GemmJob& job, const GemmCall& call, float* scratch, std::int6
     const float* const rows = rowsAt(job, call.x, row, count, first_group, last_group, scratch);
     for (std::int64_t p = panel_begin; p < panel_end; ++p) {
       const GemmPanel& panel = job.panels[p];
-      const TileKind& kind = kindOf(panel.width);
+      const TileKind& kind = kindOf<Tiles>(panel.width);
       GemmTile tile = panelTile(job, call, panel);
       const float* span = rows + (panel.group - first_group) * job.group_stride;
       const std::int64_t tiles = (span_rows + kind.max_rows - 1) / kind.max_rows;
@@ -130,11 +137,21 @@ void runGemm(const GemmJob& job, const GemmCall& call, float* scratch, std::int6
           const std::int64_t begin = span_rows * t / tiles, size = span_rows * (t + 1) / tiles - begin;
           tile.a = span + begin * job.row_stride;
           if (job.leaves_out) tile.segments = piecesInside(job, row + done + begin, size, pieces);
-          runTile(job, call, panel, kind.run[size], row + done + begin, size, buffers, tile);
+          runTile<Tiles>(job, call, panel, kind.run[size], row + done + begin, size, buffers, tile);
         }
       }
     }
   }
+}
+
+// Of pairs of bf16 (VNNI-2), by vdpbf16ps if `native`, or of floats.
+GemmRun gemmRun(bool pairs, bool native) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  if (pairs && native) return &runGemm<PairTiles<true>>;
+#else
+  static_cast<void>(native);
+#endif
+  return pairs ? &runGemm<PairTiles<false>> : &runGemm<FloatTiles>;
 }
 
 GemmTraits traits() { return {static_cast<std::int32_t>(hn::MaxLanes(F32())), kHalfVectors}; }
@@ -147,12 +164,13 @@ HWY_AFTER_NAMESPACE();
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "kernels/common/bf16_products.h"
 #include "kernels/common/parallel.h"
 
 namespace ipex_studio {
 namespace {
 
-HWY_EXPORT(runGemm);
+HWY_EXPORT(gemmRun);
 HWY_EXPORT(traits);
 
 class PackedGemmOp final : public PreparedOp {
@@ -191,6 +209,8 @@ std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job,
   job.panels = cutIntoPanels(job.columns / groups, groups, depth, traits);
   planPostOps(args.spec.post_ops, &job);
   job.leaves_out = true;
+  job.result = dst.dtype;
+  for (std::size_t s = kFirstPostOperand; s < args.src.size(); ++s) job.operand_types.push_back(args.src[s].dtype);
   planRows(args.target.threads, &job);
   job.pointwise = pointwiseApply(args.target.isa);
 
@@ -198,12 +218,13 @@ std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job,
   op->src = std::move(layouts);
   op->dst = {dst};
   op->packed.assign(args.src.size(), false);
+  const bool pairs = args.src[kWeights].dtype == DType::kBf16;
   // The text names all that the packed bytes depend on: how the source is read, and how panels are cut.
   const std::string form =
-      fmt::format("gemm {} groups {} depth {} lanes {} half {} inner {} dims {} strides {}", job.columns, groups, depth,
-                  traits.lanes, traits.half_vectors, job.rows.channels_innermost, args.src[kWeights].dims.str(),
-                  args.src[kWeights].strides.str());
-  const auto* const w = static_cast<const float*>(args.constant[kWeights]);
+      fmt::format("{} gemm {} groups {} depth {} lanes {} half {} inner {} dims {} strides {}", pairs ? "bf16" : "f32",
+                  job.columns, groups, depth, traits.lanes, traits.half_vectors, job.rows.channels_innermost,
+                  args.src[kWeights].dims.str(), args.src[kWeights].strides.str());
+  const void* const w = args.constant[kWeights];
   op->weights = args.weights->getOrPack(w, form, packedWeightBytes(job), [&](void* packed) {
     packWeights(job, args.src[kWeights], w, static_cast<float*>(packed));
   });
@@ -211,12 +232,13 @@ std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job,
   op->bias = packedBias(args, form, packedBiasBytes(job),
                         [&](const float* data, float* packed) { packBias(job, data, packed); });
   op->packed[kBias] = !args.src[kBias].absent();
-  op->run = IPEX_SELECT_TARGET(runGemm, args.target.isa);
+  op->run = IPEX_SELECT_TARGET(gemmRun, args.target.isa)(pairs, mayUseBf16Products(args.target.isa));
   op->scratch_bytes = job.row_shares * job.column_shares * job.scratchFloats() * sizeof(float);
-  op->flops = 2 * job.row_count * job.columns * depth;
+  op->flops = 2 * job.row_count * job.columns * depth * (pairs ? kVnni2Numbers : 1);
   for (std::size_t k = 0; k < job.operands.size() && op->in_place_src < 0; ++k) {
     const auto s = static_cast<std::size_t>(job.operands[k].src);
-    if (args.src_dies[s] && op->src[s].dims == dst.dims && op->src[s].sameLayout(dst)) {
+    if (args.src_dies[s] && op->src[s].dims == dst.dims && op->src[s].sameLayout(dst) &&
+        op->src[s].dtype == dst.dtype) {
       op->in_place_src = static_cast<std::int32_t>(s);
     }
   }

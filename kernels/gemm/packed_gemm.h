@@ -35,13 +35,15 @@ struct GemmTile {
   const std::int32_t* pieces = nullptr;
   std::int64_t segments = 1, length = 0;
   const float* b = nullptr;
-  const float* bias = nullptr;    // width values
-  const float* addend = nullptr;  // may be null
-  std::int64_t addend_stride = 0;
-  float* c = nullptr;
+  const float* bias = nullptr;   // width values
+  const void* addend = nullptr;  // may be null
+  DType addend_type = DType::kF32;
+  std::int64_t addend_stride = 0;  // elements, as c_stride
+  void* c = nullptr;
+  DType c_type = DType::kF32;
   std::int64_t c_stride = 0;
-  const float* lines = nullptr;  // lines of the result to prefetch meanwhile: c, or where c goes later
-  std::int64_t lines_stride = 0;
+  const char* lines = nullptr;    // lines of the result to prefetch meanwhile: c, or where c goes later
+  std::int64_t lines_stride = 0;  // bytes
   GemmActivation activation = GemmActivation::kClamp;
   float low = 0, high = 0;
 };
@@ -107,6 +109,8 @@ struct GemmJob {
   float low = 0, high = 0;
   std::vector<PostOp> tail;
   std::vector<GemmOperand> operands;  // by post operand
+  std::vector<DType> operand_types;
+  DType result = DType::kF32;
   PointwiseApply pointwise = nullptr;
 
   std::int64_t blocksPerPlane() const { return (plane_rows + block_rows - 1) / block_rows; }
@@ -120,13 +124,13 @@ struct GemmCall {
   const float* weights = nullptr;
   const float* bias = nullptr;
   const void* const* src = nullptr;
-  float* dst = nullptr;  // dense rows
+  void* dst = nullptr;  // dense rows
 };
 
 // The call of a layer whose weights and bias are packed.
 inline GemmCall gemmCall(const Buffer& weights, const Buffer& bias, const void* const* from, void* const* to) {
   return {static_cast<const float*>(from[kSrc]), static_cast<const float*>(weights.data()),
-          static_cast<const float*>(bias.data()), from, static_cast<float*>(to[0])};
+          static_cast<const float*>(bias.data()), from, to[0]};
 }
 
 // Traits of the code of one instruction set.
@@ -165,8 +169,8 @@ std::int64_t piecesInside(const GemmJob& job, std::int64_t row, std::int64_t cou
 // Chooses where rows are read, blocks and shares for `threads`.
 void planRows(std::int32_t threads, GemmJob* job);
 
-// w: plain [O, C/g, k…] (or [N, K]) in the order that job.rows says.
-void packWeights(const GemmJob& job, const TensorDesc& w, const float* data, float* packed);
+// w: plain [O, C/g, k…] (or [N, K]) in the order that job.rows says, of f32 or bf16.
+void packWeights(const GemmJob& job, const TensorDesc& w, const void* data, float* packed);
 void packBias(const GemmJob& job, const float* data, float* packed);  // null: zeros
 std::size_t packedWeightBytes(const GemmJob& job);
 std::size_t packedBiasBytes(const GemmJob& job);
@@ -175,10 +179,17 @@ std::size_t packedBiasBytes(const GemmJob& job);
 
 GemmTraits gemmTraits(const std::string& isa);
 
+// Products of BF16, two numbers in the place of a float (VNNI-2): channels, strides and depths of `rows` are in pairs.
+constexpr std::int64_t kVnni2Numbers = 2;
+
 // Requirements of kernels with packed FP32 weights: FP32 throughout, a result that is not empty, and
 // weights and bias that are constant. Declines: dtype, empty, blocked-weights, weights-not-constant,
 // bias-not-constant.
 Verdict takesPackedWeights(const PrepareArgs& args);
+
+// Likewise of kernels with packed BF16 weights, whose result and operands may be bf16 or f32.
+// Declines besides: odd-channels.
+Verdict takesPackedPairs(const PrepareArgs& args);
 
 // The bias of the layer as `pack` writes it into `bytes` bytes, kept under `form`; `data` is null if there is none, for
 // which the cache keeps what is packed under the key of the weights.

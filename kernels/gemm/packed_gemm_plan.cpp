@@ -1,5 +1,6 @@
 // Partition of a packed matrix product: panels of columns by lanes, blocks of rows by cache, shares by threads.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -387,7 +388,11 @@ std::size_t packedBiasBytes(const GemmJob& job) {
   return static_cast<std::size_t>(last.bias + last.width) * kFloatBytes;
 }
 
-void packWeights(const GemmJob& job, const TensorDesc& w, const float* data, float* packed) {
+namespace {
+
+// See packWeights; pairOf(offset) is what stands in the place of a float, of the weights from `offset` on.
+template <class PairOf>
+void packBy(const GemmJob& job, const TensorDesc& w, std::int64_t numbers, const PairOf& pairOf, float* packed) {
   const GemmRows& rows = job.rows;
   const int spatial = w.dims.rank - 2;
   const std::int64_t taps = rows.taps();
@@ -402,11 +407,28 @@ void packWeights(const GemmJob& job, const TensorDesc& w, const float* data, flo
         }
         for (std::int64_t c = 0; c < rows.channels; ++c) {
           const std::int64_t k = rows.channels_innermost ? tap * rows.channels + c : c * taps + tap;
-          to[k * panel.width] = j < panel.columns ? data[offset + c * w.strides[1]] : 0.0f;
+          to[k * panel.width] = j < panel.columns ? pairOf(offset + c * numbers * w.strides[1]) : 0.0f;
         }
       }
     }
   }
+}
+
+}  // namespace
+
+void packWeights(const GemmJob& job, const TensorDesc& w, const void* data, float* packed) {
+  if (w.dtype == DType::kF32) {
+    return packBy(
+        job, w, 1, [&](std::int64_t at) { return static_cast<const float*>(data)[at]; }, packed);
+  }
+  const auto* const halves = static_cast<const std::uint16_t*>(data);
+  const auto pairAt = [&](std::int64_t at) {
+    const std::uint16_t pair[kVnni2Numbers] = {halves[at], halves[at + w.strides[1]]};
+    float bits;
+    std::memcpy(&bits, pair, sizeof bits);
+    return bits;
+  };
+  packBy(job, w, kVnni2Numbers, pairAt, packed);
 }
 
 void packBias(const GemmJob& job, const float* data, float* packed) {
@@ -417,16 +439,36 @@ void packBias(const GemmJob& job, const float* data, float* packed) {
   }
 }
 
-Verdict takesPackedWeights(const PrepareArgs& args) {
-  for (const TensorDesc& src : args.src) {
-    if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
-  }
-  if (args.dst[0].dtype != DType::kF32) return Verdict::no("dtype");
+namespace {
+
+Verdict takesConstants(const PrepareArgs& args) {
   if (args.src[kSrc].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
   if (args.src[kWeights].block != 0) return Verdict::no("blocked-weights");
   if (args.constant[kWeights] == nullptr) return Verdict::no("weights-not-constant");
   const bool bias_fixed = args.src[kBias].absent() || args.constant[kBias] != nullptr;
   return bias_fixed ? Verdict::yes() : Verdict::no("bias-not-constant");
+}
+
+}  // namespace
+
+Verdict takesPackedWeights(const PrepareArgs& args) {
+  for (const TensorDesc& src : args.src) {
+    if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
+  }
+  if (args.dst[0].dtype != DType::kF32) return Verdict::no("dtype");
+  return takesConstants(args);
+}
+
+Verdict takesPackedPairs(const PrepareArgs& args) {
+  const auto isFloat = [](DType dtype) { return dtype == DType::kF32 || dtype == DType::kBf16; };
+  if (args.src[kSrc].dtype != DType::kBf16 || args.src[kWeights].dtype != DType::kBf16) return Verdict::no("dtype");
+  if (!args.src[kBias].absent() && args.src[kBias].dtype != DType::kF32) return Verdict::no("dtype");
+  for (std::size_t s = kFirstPostOperand; s < args.src.size(); ++s) {
+    if (!isFloat(args.src[s].dtype)) return Verdict::no("dtype");
+  }
+  if (!isFloat(args.dst[0].dtype)) return Verdict::no("dtype");
+  if (args.src[kWeights].dims[1] % kVnni2Numbers != 0) return Verdict::no("odd-channels");
+  return takesConstants(args);
 }
 
 }  // namespace ipex_studio

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/op/op_spec.h"
+#include "core/op/tensor_view.h"
 #include "kernels/common/pointwise_ops.h"
 
 namespace ipex_studio {
@@ -18,6 +19,7 @@ constexpr std::int64_t kExciteImages = 4;
 constexpr std::int64_t kExciteTile = 2048;
 
 struct SqueezeExciteJob {
+  DType type = DType::kF32;  // of x, y and post operands: f32 or bf16; all else is f32
   std::int64_t images = 0, channels = 0, hidden = 0, pixels = 0;
   // Strides of x and y: channel c of pixel p lies at c / side · side_stride + c % side + p · pixel_stride.
   std::int64_t image_stride = 0, side = 0, side_stride = 0, pixel_stride = 0;
@@ -34,7 +36,7 @@ struct SqueezeExciteJob {
   std::int64_t hiddenRow() const { return whole(hidden); }
 
   // Working memory in floats: averages, which become gates, apart for each share of pixels; each share's part of the
-  // hidden values; sums of these parts, a copy for each share; a tile for each thread.
+  // hidden values; sums of these parts, a copy for each share; two tiles for each thread: values, and a post operand.
   std::int64_t meanStride() const { return by_pixels ? shares * channelRow() : channelRow(); }
   std::int64_t meanOffset(std::int64_t image, std::int64_t share) const {
     return image * meanStride() + (by_pixels ? share * channelRow() : 0);
@@ -43,7 +45,7 @@ struct SqueezeExciteJob {
   std::int64_t hiddenOffset() const { return partOffset() + images * shares * hiddenRow(); }
   std::int64_t tileOffset() const { return hiddenOffset() + images * shares * hiddenRow(); }
   std::int64_t scratchFloats(std::int64_t threads) const {
-    return tileOffset() + (post_ops.empty() ? 0 : threads * kExciteTile);
+    return tileOffset() + (post_ops.empty() ? 0 : threads * 2 * kExciteTile);
   }
 };
 
@@ -54,8 +56,8 @@ constexpr int kExciteSrc = 0, kExciteReduce = 1, kExciteReduceBias = 2, kExciteE
 // Weights in panels of kExciteWidth columns, [depth][width] each; biases fill whole panels. Zeros in columns that do
 // not exist.
 struct SqueezeExciteCall {
-  const float* x = nullptr;
-  float* y = nullptr;
+  const void* x = nullptr;
+  void* y = nullptr;
   const float *reduce = nullptr, *reduce_bias = nullptr;  // channels → hidden
   const float *expand = nullptr, *expand_bias = nullptr;  // hidden → channels
   const void* const* src = nullptr;                       // all sources
@@ -72,6 +74,6 @@ using SqueezeExciteRun = void (*)(const SqueezeExciteJob& job, const SqueezeExci
 struct SqueezeExciteRuns {
   SqueezeExciteRun squeeze = nullptr, excite = nullptr, scale = nullptr;
 };
-SqueezeExciteRuns squeezeExciteFor(const std::string& isa);
+SqueezeExciteRuns squeezeExciteFor(const std::string& isa, DType type);
 
 }  // namespace ipex_studio

@@ -9,16 +9,26 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/common/bf16-inl.h"
 #include "kernels/common/partial_vector-inl.h"
 #include "kernels/common/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
+// The first `count` lanes (at most all), zeros after them.
+HWY_INLINE VF loadFirstFloats(const float* from, std::int64_t count) { return loadFirst(from, count); }
+HWY_INLINE VF loadFirstFloats(const std::uint16_t* from, std::int64_t count) {
+  const F32 d;
+  HWY_ALIGN float lanes[hn::MaxLanes(d)] = {};
+  for (std::int64_t i = 0; i < count; ++i) lanes[i] = bf16ToFloat(from[i]);
+  return hn::Load(d, lanes);
+}
+
 // Adds the sums of kVectors vectors of channels, `stride` from pixel to pixel, times `factor` to `mean`. Several
 // partial sums, as additions have a latency of four cycles, and short chains round less.
-template <int kVectors, class Load>
-HWY_INLINE void sumPixels(const float* x, std::int64_t pixels, std::int64_t stride, float factor, const Load& load,
+template <int kVectors, class T, class Load>
+HWY_INLINE void sumPixels(const T* x, std::int64_t pixels, std::int64_t stride, float factor, const Load& load,
                           float* mean) {
   const F32 d;
   constexpr int kParts = 8 / kVectors;
@@ -31,7 +41,7 @@ HWY_INLINE void sumPixels(const float* x, std::int64_t pixels, std::int64_t stri
   for (; p + kParts <= pixels; p += kParts) {
 #pragma GCC unroll 8
     for (int i = 0; i < kParts; ++i) {
-      const float* const at = x + (p + i) * stride;
+      const T* const at = x + (p + i) * stride;
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Add(sum[i][v], load(at + v * kLanes));
     }
@@ -51,11 +61,12 @@ HWY_INLINE void sumPixels(const float* x, std::int64_t pixels, std::int64_t stri
 
 // Sums of `width` contiguous channels over `pixels`, times `factor`, some pixels at a time, as short chains round less.
 // Pixels that the second-level cache does not hold are taken few at a time, so that memory is read nearly in its order.
-void sumSides(const float* x, std::int64_t width, std::int64_t pixels, std::int64_t stride, float factor, float* mean) {
+template <class T>
+void sumSides(const T* x, std::int64_t width, std::int64_t pixels, std::int64_t stride, float factor, float* mean) {
   const F32 d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d), kCachedFloats = 512 << 10, kFewPixels = 16, kManyPixels = 128;
   const std::int64_t together = pixels * stride <= kCachedFloats ? kManyPixels : kFewPixels;
-  const auto whole = [d](const float* from) HWY_ATTR { return hn::LoadU(d, from); };
+  const auto whole = [d](const T* from) HWY_ATTR { return loadFloats(d, from); };
   std::fill(mean, mean + width, 0.0f);
   for (std::int64_t p = 0; p < pixels; p += together, x += together * stride) {
     const std::int64_t some = std::min(together, pixels - p);
@@ -65,45 +76,47 @@ void sumSides(const float* x, std::int64_t width, std::int64_t pixels, std::int6
     const std::int64_t rest = width - c;
     if (rest == 0) continue;
     HWY_ALIGN float lanes[hn::MaxLanes(d)] = {};
-    const auto first = [rest](const float* from) HWY_ATTR { return loadFirst(from, rest); };
+    const auto first = [rest](const T* from) HWY_ATTR { return loadFirstFloats(from, rest); };
     sumPixels<1>(x + c, some, stride, factor, first, lanes);
     for (std::int64_t i = 0; i < rest; ++i) mean[c + i] += lanes[i];
   }
 }
 
 // The sum of `count` neighbours, times `factor`.
-float sumRun(const float* x, std::int64_t count, float factor) {
+template <class T>
+float sumRun(const T* x, std::int64_t count, float factor) {
   const F32 d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
-  const auto whole = [d](const float* from) HWY_ATTR { return hn::LoadU(d, from); };
+  const auto whole = [d](const T* from) HWY_ATTR { return loadFloats(d, from); };
   HWY_ALIGN float lanes[hn::MaxLanes(d)] = {};
   sumPixels<1>(x, count / kLanes, kLanes, 1.0f, whole, lanes);
   float sum = 0;
-  for (std::int64_t i = count / kLanes * kLanes; i < count; ++i) sum += x[i];
+  for (std::int64_t i = count / kLanes * kLanes; i < count; ++i) sum += loadFloat(x + i);
   return (sum + hn::GetLane(hn::SumOfLanes(d, hn::Load(d, lanes)))) * factor;
 }
 
 // Rows of x that are multiplied by the gates of their channels.
+template <class From, class To>
 struct ScaledRows {
-  const float* x = nullptr;
-  float* y = nullptr;
+  const From* x = nullptr;
+  To* y = nullptr;
   std::int64_t rows = 0, stride = 0, y_stride = 0;
   const float* gate = nullptr;
 };
 
 // Scales the next kVectors vectors of D of all rows; gates stay in registers.
-template <class D, int kVectors>
-HWY_INLINE void scaleColumns(ScaledRows* at) {
+template <class D, int kVectors, class From, class To>
+HWY_INLINE void scaleColumns(ScaledRows<From, To>* at) {
   const D d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
   hn::Vec<D> gate[kVectors];
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) gate[v] = hn::LoadU(d, at->gate + v * kLanes);
   for (std::int64_t r = 0; r < at->rows; ++r) {
-    const float* const x = at->x + r * at->stride;
-    float* const y = at->y + r * at->y_stride;
+    const From* const x = at->x + r * at->stride;
+    To* const y = at->y + r * at->y_stride;
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) hn::StoreU(hn::Mul(hn::LoadU(d, x + v * kLanes), gate[v]), d, y + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) storeFloats(d, hn::Mul(loadFloats(d, x + v * kLanes), gate[v]), y + v * kLanes);
   }
   at->x += kVectors * kLanes;
   at->y += kVectors * kLanes;
@@ -112,11 +125,12 @@ HWY_INLINE void scaleColumns(ScaledRows* at) {
 
 // Scales all rows. The gates of narrow rows stay in registers through all of them; wide rows go one by one, in the
 // order of memory.
-void scaleRows(const ScaledRows& all, std::int64_t width) {
+template <class From, class To>
+void scaleRows(const ScaledRows<From, To>& all, std::int64_t width) {
   constexpr std::int64_t kLanes = hn::MaxLanes(F32());
   const std::int64_t together = width <= 4 * kLanes ? all.rows : 1;
   for (std::int64_t r = 0; r < all.rows; r += together) {
-    ScaledRows at = all;
+    ScaledRows<From, To> at = all;
     at.x += r * all.stride;
     at.y += r * all.y_stride;
     at.rows = std::min(together, all.rows - r);
@@ -130,13 +144,14 @@ void scaleRows(const ScaledRows& all, std::int64_t width) {
   }
 }
 
-void scaleRun(const float* x, float gate, std::int64_t count, float* y) {
+template <class From, class To>
+void scaleRun(const From* x, float gate, std::int64_t count, To* y) {
   const F32 d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
   const VF factor = hn::Set(d, gate);
   std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, x + i), factor), d, y + i);
-  for (; i < count; ++i) y[i] = x[i] * gate;
+  for (; i + kLanes <= count; i += kLanes) storeFloats(d, hn::Mul(loadFloats(d, x + i), factor), y + i);
+  for (; i < count; ++i) storeFloat(loadFloat(x + i) * gate, y + i);
 }
 
 }  // namespace ipex_studio::HWY_NAMESPACE

@@ -23,8 +23,8 @@ class SqueezeExciteOp final : public PreparedOp {
 
   void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
     SqueezeExciteCall call;
-    call.x = static_cast<const float*>(from[kExciteSrc]);
-    call.y = static_cast<float*>(to[0]);
+    call.x = from[kExciteSrc];
+    call.y = to[0];
     call.reduce = static_cast<const float*>(reduce->data());
     call.reduce_bias = static_cast<const float*>(reduce_bias->data());
     call.expand = static_cast<const float*>(expand->data());
@@ -33,7 +33,7 @@ class SqueezeExciteOp final : public PreparedOp {
     call.scratch = static_cast<float*>(scratch);
     const auto runAll = [&](const auto& unit) {
       parallelFor(job.groups * job.shares, grain, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
-        float* const tile = call.scratch + job.tileOffset() + thread * kExciteTile;
+        float* const tile = call.scratch + job.tileOffset() + thread * 2 * kExciteTile;
         for (std::int64_t u = begin; u < end; ++u) unit(u, tile);
       });
     };
@@ -91,9 +91,13 @@ class SqueezeExciteSimd final : public Kernel {
   const char* name() const override { return "squeeze_excite_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    for (const TensorDesc& src : args.src) {
-      if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
+    const DType type = args.src[kExciteSrc].dtype;
+    if (type != DType::kF32 && type != DType::kBf16) return Verdict::no("dtype");
+    for (std::size_t s = 0; s < args.src.size(); ++s) {
+      const bool of_image = s == kExciteSrc || s >= kExcitePost;
+      if (!args.src[s].absent() && args.src[s].dtype != (of_image ? type : DType::kF32)) return Verdict::no("dtype");
     }
+    if (args.dst[0].dtype != type) return Verdict::no("dtype");
     if (args.src[kExciteSrc].dims.count() == 0) return Verdict::no("empty");
     for (int s = kExciteReduce; s < kExcitePost; ++s) {
       const TensorDesc& src = args.src[s];
@@ -108,7 +112,7 @@ class SqueezeExciteSimd final : public Kernel {
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string*) const override {
     auto op = std::make_unique<SqueezeExciteOp>();
     const TensorDesc& given = args.src[kExciteSrc];
-    const TensorDesc x = isDenseLayout(given) && isPixelwise(given) ? given : contiguousDesc(DType::kF32, given.dims);
+    const TensorDesc x = isDenseLayout(given) && isPixelwise(given) ? given : contiguousDesc(given.dtype, given.dims);
     op->src = args.src;
     op->src[kExciteSrc] = x;
     for (std::size_t s = kExcitePost; s < args.src.size(); ++s) op->src[s] = x;
@@ -121,7 +125,7 @@ class SqueezeExciteSimd final : public Kernel {
     op->expand = packedWeights(args, kExciteExpand);
     op->reduce_bias = packedBias(args, kExciteReduceBias, kExciteReduce);
     op->expand_bias = packedBias(args, kExciteExpandBias, kExciteExpand);
-    op->runs = squeezeExciteFor(args.target.isa);
+    op->runs = squeezeExciteFor(args.target.isa, x.dtype);
     op->may_alias = true;
     op->flops = 2 * op->job.images * op->job.channels * (op->job.pixels + 2 * op->job.hidden);
     return op;
@@ -130,10 +134,11 @@ class SqueezeExciteSimd final : public Kernel {
  private:
   // True if pixels have one distance from each other: in row-major, channels-last and blocked layouts.
   static bool isPixelwise(const TensorDesc& x) {
-    return x.block != 0 || x.dims[1] == 1 || x.isContiguous() || x.sameLayout(channelsLastDesc(DType::kF32, x.dims));
+    return x.block != 0 || x.dims[1] == 1 || x.isContiguous() || x.sameLayout(channelsLastDesc(x.dtype, x.dims));
   }
 
   static void describe(const PrepareArgs& args, const TensorDesc& x, SqueezeExciteJob* job) {
+    job->type = x.dtype;
     job->images = x.dims[0];
     job->channels = x.dims[1];
     job->hidden = args.src[kExciteReduce].dims[0];

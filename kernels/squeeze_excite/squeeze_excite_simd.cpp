@@ -3,12 +3,14 @@
 // these averages by their rows of the first weights, and, once all threads have done so, adds up their products and
 // computes and applies the gates of its own channels, so threads wait for each other once. Where there are as many
 // images as threads, each takes whole images and does not wait at all. Works in row-major, channels-last and
-// channel-blocked layouts.
+// channel-blocked layouts. x and result are f32 or bf16; everything between them is f32.
 #define HWY_TARGET_INCLUDE "kernels/squeeze_excite/squeeze_excite_simd.cpp"
 #include "kernels/common/simd-inl.h"
 
 #include <algorithm>
+#include <type_traits>
 
+#include "kernels/common/bf16-inl.h"
 #include "kernels/squeeze_excite/squeeze_excite_job.h"
 #include "kernels/squeeze_excite/squeeze_excite_pixels-inl.h"
 
@@ -47,11 +49,12 @@ struct Part {
 };
 
 // Adds the unit's pixels to the averages of its channels.
-void average(const SqueezeExciteJob& job, const Part& part, const float* image, float* mean) {
+template <class T>
+void average(const SqueezeExciteJob& job, const Part& part, const T* image, float* mean) {
   const float factor = 1.0f / static_cast<float>(job.pixels);
   forSides(job, part.begin, std::min(part.end, heldChannels(job)),
            [&](std::int64_t offset, std::int64_t c, std::int64_t count) {
-             const float* const x = image + offset + part.first_pixel * job.pixel_stride;
+             const T* const x = image + offset + part.first_pixel * job.pixel_stride;
              if (job.side == 1) {
                mean[c] = sumRun(x, part.pixels, factor);
              } else {
@@ -152,29 +155,51 @@ void multiply(const PanelProduct& at, std::int64_t rows, std::int64_t panels) {
 // --- gates ---------------------------------------------------------------------------------------------------------
 
 // Runs the post-operations over the values of `tile`, in rows of `width`; rows of the result are `stride` apart, the
-// first at `offset`.
+// first at `offset`. Behind the tile is room for a post operand.
+template <class T>
 void finishTile(const SqueezeExciteJob& job, const SqueezeExciteCall& call, float* tile, std::int64_t rows,
                 std::int64_t width, std::int64_t offset, std::int64_t stride) {
+  constexpr bool kFloats = std::is_same_v<T, float>;
+  float* const operand = tile + kExciteTile;
+  T* const y = static_cast<T*>(call.y) + offset;
   PointwiseRows values;
   values.in = tile;
   values.in_stride = values.out_stride = width;
-  values.other_stride = stride;
+  values.other_stride = kFloats ? stride : width;
   values.rows = static_cast<std::size_t>(rows);
   values.count = static_cast<std::size_t>(width);
   for (const PostOp& op : job.post_ops) {
-    if (isBinary(op.kind)) values.other = static_cast<const float*>(call.src[kExcitePost + op.operand]) + offset;
-    const bool last = &op == &job.post_ops.back();
-    values.out = last ? call.y + offset : tile;
-    if (last) values.out_stride = stride;
+    if (isBinary(op.kind)) {
+      const T* const from = static_cast<const T*>(call.src[kExcitePost + op.operand]) + offset;
+      if constexpr (kFloats) {
+        values.other = from;
+      } else {
+        for (std::int64_t r = 0; r < rows; ++r)
+          upconvertBf16(from + r * stride, operand + r * width, static_cast<std::size_t>(width));
+        values.other = operand;
+      }
+    }
+    values.out = tile;
+    if constexpr (kFloats) {
+      if (&op == &job.post_ops.back()) {
+        values.out = y;
+        values.out_stride = stride;
+      }
+    }
     job.pointwise(op, values);
+  }
+  if constexpr (!kFloats) {
+    for (std::int64_t r = 0; r < rows; ++r)
+      downconvertToBf16(tile + r * width, y + r * stride, static_cast<std::size_t>(width));
   }
 }
 
 // Multiplies `count` contiguous channels by their gates; the first pixel is at `offset`.
-void applyGates(const SqueezeExciteJob& job, const SqueezeExciteCall& call, const ScaledRows& all, std::int64_t offset,
-                std::int64_t width, float* tile) {
+template <class T>
+void applyGates(const SqueezeExciteJob& job, const SqueezeExciteCall& call, const ScaledRows<T, T>& all,
+                std::int64_t offset, std::int64_t width, float* tile) {
   const bool runs = job.side == 1;
-  const auto scale = [&](const ScaledRows& some, std::int64_t count) {
+  const auto scale = [&](const auto& some, std::int64_t count) {
     if (runs) {
       scaleRun(some.x, *some.gate, count, some.y);
     } else {
@@ -186,25 +211,28 @@ void applyGates(const SqueezeExciteJob& job, const SqueezeExciteCall& call, cons
   for (std::int64_t column = 0; column < width; column += kExciteTile) {
     const std::int64_t count = std::min(kExciteTile, width - column);
     for (std::int64_t r = 0; r < all.rows; r += together) {
-      ScaledRows some = all;
-      some.x += column + r * all.stride;
-      some.gate += runs ? 0 : column;
+      ScaledRows<T, float> some;
+      some.x = all.x + column + r * all.stride;
+      some.stride = all.stride;
+      some.gate = all.gate + (runs ? 0 : column);
       some.rows = std::min(together, all.rows - r);
       some.y = tile;
       some.y_stride = count;
       scale(some, count);
-      finishTile(job, call, tile, some.rows, count, offset + column + r * all.stride, all.stride);
+      finishTile<T>(job, call, tile, some.rows, count, offset + column + r * all.stride, all.stride);
     }
   }
 }
 
 // --- units ---------------------------------------------------------------------------------------------------------
 
+template <class T>
 void squeeze(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std::int64_t unit, float*) {
   const Part part(job, unit, job.by_pixels);
   float* const mean = call.scratch + job.meanOffset(part.first, part.share);
   for (std::int64_t n = 0; n < part.images; ++n) {
-    average(job, part, call.x + (part.first + n) * job.image_stride, mean + n * job.meanStride());
+    average(job, part, static_cast<const T*>(call.x) + (part.first + n) * job.image_stride,
+            mean + n * job.meanStride());
   }
   PanelProduct product;
   product.in = mean + part.begin;
@@ -265,6 +293,7 @@ void excite(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std::int
   }
 }
 
+template <class T>
 void scaleImages(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std::int64_t unit, float* tile) {
   const Part part(job, unit, job.by_pixels || job.scales_pixels);
   const bool run = job.side == 1;
@@ -274,11 +303,20 @@ void scaleImages(const SqueezeExciteJob& job, const SqueezeExciteCall& call, std
     forSides(job, part.begin, std::min(part.end, heldChannels(job)),
              [&](std::int64_t offset, std::int64_t c, std::int64_t count) {
                const std::int64_t at = begin + offset;
-               const ScaledRows rows{call.x + at,      call.y + at,      run ? 1 : part.pixels,
-                                     job.pixel_stride, job.pixel_stride, gate + c};
+               const ScaledRows<T, T> rows{static_cast<const T*>(call.x) + at,
+                                           static_cast<T*>(call.y) + at,
+                                           run ? 1 : part.pixels,
+                                           job.pixel_stride,
+                                           job.pixel_stride,
+                                           gate + c};
                applyGates(job, call, rows, at, run ? part.pixels : count, tile);
              });
   }
+}
+
+SqueezeExciteRuns excitesOf(DType type) {
+  if (type == DType::kBf16) return {&squeeze<std::uint16_t>, &excite, &scaleImages<std::uint16_t>};
+  return {&squeeze<float>, &excite, &scaleImages<float>};
 }
 
 }  // namespace ipex_studio::HWY_NAMESPACE
@@ -288,12 +326,10 @@ HWY_AFTER_NAMESPACE();
 
 namespace ipex_studio {
 
-HWY_EXPORT(squeeze);
-HWY_EXPORT(excite);
-HWY_EXPORT(scaleImages);
+HWY_EXPORT(excitesOf);
 
-SqueezeExciteRuns squeezeExciteFor(const std::string& isa) {
-  return {IPEX_SELECT_TARGET(squeeze, isa), IPEX_SELECT_TARGET(excite, isa), IPEX_SELECT_TARGET(scaleImages, isa)};
+SqueezeExciteRuns squeezeExciteFor(const std::string& isa, DType type) {
+  return IPEX_SELECT_TARGET(excitesOf, isa)(type);
 }
 
 }  // namespace ipex_studio

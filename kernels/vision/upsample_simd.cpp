@@ -1,79 +1,105 @@
 // Nearest, bilinear and bicubic resampling of images and lines in row-major, channels-last or channel-blocked layout.
-// Rows are combined first (vectors along the row), then columns.
+// Rows are combined first (vectors along the row), then columns. Of f32 or bf16, whose results are computed in f32 and
+// rounded once.
 //
 // Declines: dtype, rank (volumes), mode, post-ops, empty.
 #define HWY_TARGET_INCLUDE "kernels/vision/upsample_simd.cpp"
 #include "kernels/common/simd-inl.h"
 
 #include <cstring>
+#include <type_traits>
 
+#include "kernels/common/bf16-inl.h"
 #include "kernels/vision/upsample_job.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
 // to = Σ weight[t] · from[t], or += when `add`.
-void combine(const float* from, float weight, std::int64_t count, bool add, float* to) {
+template <class T>
+void combine(const T* from, float weight, std::int64_t count, bool add, float* to) {
   const F32 d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const VF w = hn::Set(d, weight);
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const VF v = hn::LoadU(d, from + i);
+    const VF v = loadFloats(d, from + i);
     hn::StoreU(add ? hn::MulAdd(v, w, hn::LoadU(d, to + i)) : hn::Mul(v, w), d, to + i);
   }
-  for (; i < count; ++i) to[i] = add ? to[i] + from[i] * weight : from[i] * weight;
+  for (; i < count; ++i) to[i] = add ? to[i] + loadFloat(from + i) * weight : loadFloat(from + i) * weight;
 }
 
-void columnsOf(const UpsampleJob& job, const float* row, float* y) {
+// The weighted sum of `taps` pixels of `count` values each.
+template <class From, class To>
+HWY_INLINE void combinePixels(const From* row, const std::int64_t* index, const float* weight, int taps,
+                              std::int64_t count, To* to) {
+  const F32 d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    VF sum = hn::Mul(loadFloats(d, row + index[0] * count + i), hn::Set(d, weight[0]));
+    for (int t = 1; t < taps; ++t)
+      sum = hn::MulAdd(loadFloats(d, row + index[t] * count + i), hn::Set(d, weight[t]), sum);
+    storeFloats(d, sum, to + i);
+  }
+  for (; i < count; ++i) {
+    float sum = loadFloat(row + index[0] * count + i) * weight[0];
+    for (int t = 1; t < taps; ++t) sum += loadFloat(row + index[t] * count + i) * weight[t];
+    storeFloat(sum, to + i);
+  }
+}
+
+template <class From, class To>
+void columnsOf(const UpsampleJob& job, const From* row, To* y) {
   const AxisTaps& taps = job.columns;
   if (job.inner == 1 && taps.count == 1) {
-    for (std::int64_t w = 0; w < job.out_width; ++w) y[w] = row[taps.index[w]];
+    for (std::int64_t w = 0; w < job.out_width; ++w) storeFloat(loadFloat(row + taps.index[w]), y + w);
     return;
   }
   if (job.inner == 1 && taps.count == 2) {
     const std::int64_t* index = taps.index.data();
     const float* weight = taps.weight.data();
     for (std::int64_t w = 0; w < job.out_width; ++w) {
-      y[w] = row[index[2 * w]] * weight[2 * w] + row[index[2 * w + 1]] * weight[2 * w + 1];
+      storeFloat(loadFloat(row + index[2 * w]) * weight[2 * w] + loadFloat(row + index[2 * w + 1]) * weight[2 * w + 1],
+                 y + w);
     }
     return;
   }
   for (std::int64_t w = 0; w < job.out_width; ++w) {
     const std::int64_t* index = taps.index.data() + w * taps.count;
     const float* weight = taps.weight.data() + w * taps.count;
-    float* const to = y + w * job.inner;
-    if (taps.count == 1) {
-      std::memcpy(to, row + index[0] * job.inner, job.inner * sizeof(float));
-    } else if (job.inner == 1) {
-      float sum = row[index[0]] * weight[0];
-      for (int t = 1; t < taps.count; ++t) sum += row[index[t]] * weight[t];
-      *to = sum;
+    To* const to = y + w * job.inner;
+    if (std::is_same_v<From, To> && taps.count == 1) {
+      std::memcpy(to, row + index[0] * job.inner, job.inner * sizeof(To));
     } else {
-      for (int t = 0; t < taps.count; ++t) combine(row + index[t] * job.inner, weight[t], job.inner, t > 0, to);
+      combinePixels(row, index, weight, taps.count, job.inner, to);
     }
   }
 }
 
 // Items are result rows over all planes. scratch: one source row.
-void runUpsample(const UpsampleJob& job, const float* x, float* y, float* scratch, std::int64_t begin,
-                 std::int64_t end) {
-  const std::int64_t row_floats = job.in_width * job.inner;
+template <class T>
+void runUpsample(const UpsampleJob& job, const void* x, void* y, float* scratch, std::int64_t begin, std::int64_t end) {
+  const std::int64_t row_values = job.in_width * job.inner;
   for (std::int64_t item = begin; item < end; ++item) {
     const std::int64_t plane = item / job.out_height, h = item % job.out_height;
-    const float* const image = x + plane * job.in_height * row_floats;
+    const T* const image = static_cast<const T*>(x) + plane * job.in_height * row_values;
     const std::int64_t* index = job.rows.index.data() + h * job.rows.count;
     const float* weight = job.rows.weight.data() + h * job.rows.count;
-    const float* row = image + index[0] * row_floats;
-    if (job.rows.count > 1) {
-      for (int t = 0; t < job.rows.count; ++t) {
-        combine(image + index[t] * row_floats, weight[t], row_floats, t > 0, scratch);
-      }
-      row = scratch;
+    T* const to = static_cast<T*>(y) + item * job.out_width * job.inner;
+    if (job.rows.count == 1) {
+      columnsOf(job, image + index[0] * row_values, to);
+      continue;
     }
-    columnsOf(job, row, y + item * job.out_width * job.inner);
+    for (int t = 0; t < job.rows.count; ++t)
+      combine(image + index[t] * row_values, weight[t], row_values, t > 0, scratch);
+    columnsOf(job, static_cast<const float*>(scratch), to);
   }
 }
+
+using UpsampleRun = void (*)(const UpsampleJob&, const void*, void*, float*, std::int64_t, std::int64_t);
+
+UpsampleRun upsampleRun(bool bf16) { return bf16 ? &runUpsample<std::uint16_t> : &runUpsample<float>; }
 
 }  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -90,9 +116,9 @@ HWY_AFTER_NAMESPACE();
 namespace ipex_studio {
 namespace {
 
-HWY_EXPORT(runUpsample);
+HWY_EXPORT(upsampleRun);
 
-using UpsampleRun = void (*)(const UpsampleJob&, const float*, float*, float*, std::int64_t, std::int64_t);
+using UpsampleRun = void (*)(const UpsampleJob&, const void*, void*, float*, std::int64_t, std::int64_t);
 
 class UpsampleOp final : public PreparedOp {
  public:
@@ -104,7 +130,7 @@ class UpsampleOp final : public PreparedOp {
   void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
     parallelFor(items, grain, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
       float* const row = static_cast<float*>(scratch) + thread * floats_per_thread;
-      run(job, static_cast<const float*>(from[0]), static_cast<float*>(to[0]), row, begin, end);
+      run(job, from[0], to[0], row, begin, end);
     });
   }
 };
@@ -145,7 +171,8 @@ class UpsampleSimd final : public Kernel {
   const char* name() const override { return "upsample_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (args.src[0].dtype != DType::kF32) return Verdict::no("dtype");
+    const DType dtype = args.src[0].dtype;
+    if ((dtype != DType::kF32 && dtype != DType::kBf16) || args.dst[0].dtype != dtype) return Verdict::no("dtype");
     if (args.src[0].dims.rank > 4) return Verdict::no("rank");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     const std::string mode = args.spec.stringOr("mode", "nearest");
@@ -155,11 +182,11 @@ class UpsampleSimd final : public Kernel {
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string*) const override {
     const TensorDesc& given = args.src[0];
-    const TensorDesc x = isDenseLayout(given) ? given : contiguousDesc(DType::kF32, given.dims);
+    const TensorDesc x = isDenseLayout(given) ? given : contiguousDesc(given.dtype, given.dims);
     const Dims& y = args.dst[0].dims;
     auto op = std::make_unique<UpsampleOp>();
     op->src = {x};
-    op->dst = {laidOutLike(x, DType::kF32, y)};
+    op->dst = {laidOutLike(x, x.dtype, y)};
     op->packed = {false};
     UpsampleJob& job = op->job;
     const int rank = y.rank;
@@ -180,7 +207,7 @@ class UpsampleSimd final : public Kernel {
     op->threads = args.target.threads;
     op->floats_per_thread = (job.in_width * job.inner + 15) / 16 * 16;
     op->scratch_bytes = op->floats_per_thread * op->threads * sizeof(float);
-    op->run = IPEX_SELECT_TARGET(runUpsample, args.target.isa);
+    op->run = IPEX_SELECT_TARGET(upsampleRun, args.target.isa)(x.dtype == DType::kBf16);
     op->flops = 2 * y.count() * job.rows.count * job.columns.count;
     return op;
   }

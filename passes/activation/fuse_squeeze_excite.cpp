@@ -11,8 +11,8 @@
 // Declines: producer-has-other-uses, control-flow, weights-not-constant, unsupported-attribute (products of more than
 // one pixel, groups, no activation or several behind a product, a mean of other axes), unsupported-dtype (float32
 // only), shape-mismatch, value-may-be-aliased-or-written. Runs after all fusions, which give products their activations
-// and chains their links, and for FP32 alone: other precisions decide about each product. Numerics: sums in another
-// order.
+// and chains their links, and for FP32 and BF16, where the block computes in FP32 between its borders; INT8 and FP16
+// decide about each product. Numerics: sums in another order.
 #include <algorithm>
 #include <cmath>
 
@@ -240,7 +240,8 @@ std::optional<ExciteMatch> matchExcite(PassContext& context, Node* node, Decline
 }
 
 bool fuseSqueezeExcite(torch::jit::Graph& graph, PassContext& context) {
-  if (context.options.precision != Precision::kFp32 || context.options.calibrate) return false;
+  const Precision precision = context.options.precision;
+  if ((precision != Precision::kFp32 && precision != Precision::kBf16) || context.options.calibrate) return false;
   return rewriteMatches(context, context.nodes(kFuseSqueezeExcite.needs), matchExcite, rewriteExcite);
 }
 
