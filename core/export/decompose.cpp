@@ -93,12 +93,13 @@ Value* writeFullyConnected(StockWriter& write, const FusedOp& op) {
                     {op.base[0], write.tensor(dequantizeGroups(*integers, *scales, bits, group, depth)), write.none()});
 }
 
-// Writes the two products as convolutions of one pixel.
+// Writes the two products as convolutions of one pixel, in FP32, in which the fused node computes them.
 Value* writeSqueezeExcite(StockWriter& write, const FusedOp& op) {
   const auto axes = static_cast<std::size_t>(op.spec.intOr("axes", 2));
   std::vector<std::int64_t> pixels, one(axes, 1), zero(axes, 0);
   for (std::size_t axis = 0; axis < axes; ++axis) pixels.push_back(static_cast<std::int64_t>(axis) + 2);
-  Value* v = write.call("aten::mean", {op.base[0], write.integers(pixels), write.flag(true), write.none()});
+  Value* const x = isOfBf16(op.base[0]) ? write.inType(op.base[0], at::kFloat) : op.base[0];
+  Value* v = write.call("aten::mean", {x, write.integers(pixels), write.flag(true), write.none()});
   for (const std::size_t weights : {1, 3}) {
     auto tensor = constantTensor(op.base[weights]);
     IPEX_CHECK(tensor, "weights of a squeeze-and-excitation block are constants");
@@ -111,7 +112,7 @@ Value* writeSqueezeExcite(StockWriter& write, const FusedOp& op) {
     namedPostOp(op.spec, weights == 1 ? "activation" : "gate", &activation.spec.post_ops[0]);
     v = writePostOps(write, activation, v);
   }
-  return write.call("aten::mul", {op.base[0], v});
+  return write.call("aten::mul", {x, v});
 }
 
 // Writes the operation without its chain; a pointwise operation is its first operand.
@@ -131,7 +132,7 @@ Value* writeBase(StockWriter& write, const FusedOp& op) {
 Value* writeChain(StockWriter& write, Node* node, const FusedOp& op) {
   Value* v = writeBase(write, op);
   const bool from = isOfBf16(op.base[0]), to = isOfBf16(node->output());
-  const bool stays = from && to && hasStockBf16(op.spec.post_ops);
+  const bool stays = from && to && op.spec.kind != OpKind::kSqueezeExcite && hasStockBf16(op.spec.post_ops);
   if (from && !stays) v = write.inType(v, at::kFloat);
   v = writeRounded(write, op, writePostOps(write, op, v));
   const bool promoted =

@@ -109,6 +109,34 @@ TEST_F(Decompose, TransposedConvolution) {
                     {at::randn({2, 4, 5, 6}), 0.3 * at::randn({4, 6, 3, 3}), at::randn({6})});
 }
 
+TEST_F(Decompose, BlocksInBf16) {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const std::string text = fmt::format(
+        "graph(%x : {0}(2, 6, 5, 5), %r : {0}(2, 6, 5, 5), %R : Tensor, %E : Tensor):\n"
+        "  %none : NoneType = prim::Constant()\n  %args : Tensor[] = prim::ListConstruct(%r)\n  %spec : str = "
+        "prim::Constant[value=\"squeeze_excite{{activation=relu,axes=2,gate=sigmoid}}|add(0)|relu\"]()\n"
+        "  %y : {0}(2, 6, 5, 5) = ipex_studio::squeeze_excite(%x, %R, %none, %E, %none, %args, %spec)\n"
+        "  return (%y)\n",
+        type == at::kFloat ? "Float" : "BFloat16");
+    const at::Tensor reduce = at::randn({3, 6}), expand = at::randn({6, 3});
+    const auto fused = parse(text), stock = parse(text);
+    for (Graph* graph : {fused.get(), stock.get()}) {
+      torch::jit::WithInsertPoint guard(*graph->nodes().begin());
+      graph->inputs()[3]->replaceAllUsesWith(graph->insertConstant(expand));
+      graph->inputs()[2]->replaceAllUsesWith(graph->insertConstant(reduce));
+      graph->eraseInput(3);
+      graph->eraseInput(2);
+    }
+    decompose(*stock);
+    EXPECT_FALSE(hasFusedOps(*stock)) << stock->toString(false);
+    const std::vector<at::Tensor> inputs = {at::randn({2, 6, 5, 5}).to(type), at::randn({2, 6, 5, 5}).to(type)};
+    const at::Tensor expected = runGraph(fused, inputs)[0], actual = runGraph(stock, inputs)[0];
+    EXPECT_EQ(actual.scalar_type(), type);
+    EXPECT_LE((actual.to(at::kFloat) - expected.to(at::kFloat)).abs().max().item().toDouble(),
+              type == at::kFloat ? 1e-5 : 0.04);
+  }
+}
+
 TEST_F(Decompose, Matmul) {
   const std::string text =
       "graph(%a : Tensor, %b : Tensor, %m : Tensor):\n  %args : Tensor[] = prim::ListConstruct(%m)\n"
