@@ -49,6 +49,7 @@ extern const Pass kFoldAttribute;
 extern const Pass kFoldBatchNorm;
 extern const Pass kFoldConstants;
 extern const Pass kFoldCrop;
+extern const Pass kSinkUpsample;
 extern const Pass kFoldInferenceMode;
 extern const Pass kFoldIsQuantized;
 extern const Pass kFoldIsinstance;

@@ -89,6 +89,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFoldPad,
       // After it, which brings all padding to the convolution.
       &kFoldCrop,
+      // After the folds into weights, which leave no normalization behind a convolution; before fusions.
+      &kSinkUpsample,
       // Parallel branches of one source are one node before anything is fused into either.
       &kEliminateCommonSubexpressions,
       // Only for INT8: after the folds into weights, which it levels, and before activations are fused onto the layers
