@@ -38,8 +38,8 @@ class LinearTraining {
   std::unique_ptr<const Parts> parts_;
 };
 
-// True if products of FP32 by oneDNN are worth their call: with AVX-512, where libraries that PyTorch uses may have
-// code for AVX2 alone.
+// True if products of FP32 by oneDNN are worth their call: with AVX-512, which OpenBLAS does not use on CPUs that are
+// newer than it.
 bool hasWideProducts();
 
 }  // namespace ipex_studio

@@ -4,8 +4,8 @@
 //
 // x may be BF16, as it is under autocast, while w and b stay FP32: so is the result, and the gradients of w and b are
 // FP32 sums. `low` is w in BF16, where that is known: autocast rounds a weight once for all that reads it, until the
-// step ends. FP32 goes to aten::linear where that has code as wide as ours; so do empty operands, other types and
-// transformations of functions. Second derivatives are those of PyTorch.
+// step ends. FP32 goes to aten::linear where that has MKL or the CPU no AVX-512; so do empty operands, other types
+// and transformations of functions. Second derivatives are those of PyTorch.
 #include <ATen/Parallel.h>
 #include <torch/library.h>
 #include <torch/script.h>
@@ -40,7 +40,7 @@ KeptLinear linearFor(const LinearProblem& problem) {
 
 // The operation for these operands if it is one that we compute.
 KeptLinear preparedLinear(const at::Tensor& x, const at::Tensor& w, const LinearOptional& b) {
-  static const bool wide = hasWideProducts();
+  static const bool wide = hasWideProducts() && !at::hasMKL();
   if (!isPlainValues(x) || !isPlainFloats(w) || w.dim() != 2 || x.dim() < 1 || (!isBf16(x) && !wide)) return nullptr;
   if (x.size(-1) != w.size(1) || x.numel() == 0 || w.numel() == 0) return nullptr;
   if (b && b->defined() && !(isPlainFloats(*b) && b->dim() == 1 && b->size(0) == w.size(0))) return nullptr;
