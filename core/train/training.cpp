@@ -14,7 +14,6 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/graph/origins.h"
-#include "core/runtime/machine_facts.h"
 #include "core/torch/module_graphs.h"
 #include "core/torch/random_numbers.h"
 #include "core/torch/torch_error.h"
@@ -147,18 +146,11 @@ std::vector<std::string> Training::notes() const {
   forEachGraph(module_, [&](torch::jit::Graph& graph) {
     for (const torch::jit::Node* node : allNodes(graph)) fixed += isFixedInEvaluation(node) ? 1 : 0;
   });
-  std::vector<std::string> notes;
-  if (fixed > 0) {
-    notes.push_back(
-        fmt::format("{} batch norms and dropouts of the model always run as in evaluation, as torch.jit.trace records "
-                    "them; script the model to train them.",
-                    fixed));
-  }
-  if (options_.bf16 && !hasBf16(machineFacts().isa)) {
-    notes.emplace_back(
-        "This CPU has no instructions for BF16, so training in it is slower than in FP32; use --precision fp32.");
-  }
-  return notes;
+  if (fixed == 0) return {};
+  return {
+      fmt::format("{} batch norms and dropouts of the model always run as in evaluation, as torch.jit.trace records "
+                  "them; script the model to train them.",
+                  fixed)};
 }
 
 TrainingRecord Training::record() const {

@@ -13,8 +13,8 @@ _ROLE = "trained"
 
 
 def _may_compute(input: Any, *numbers: Any) -> bool:
-    """True if kernels may compute this call: values in FP32, or in BF16 under autocast, and parameters in FP32; not for a
-    trace."""
+    """True if kernels may compute this call: values in FP32, or in BF16 under autocast, and parameters in FP32; not
+    for a trace."""
     if type(input) not in (torch.Tensor, nn.Parameter) or torch.jit.is_tracing():
         return False
     low = autocast_is_on()
