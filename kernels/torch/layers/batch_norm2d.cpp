@@ -6,9 +6,9 @@
 // In training FP32 or BF16 on the CPU with channels last is computed by kernels, with parameters and statistics in
 // FP32, and its result has x's type and channels last; all else goes to aten::batch_norm. The addend and ReLU follow,
 // in the same pass where the addend lies like x. No mask is kept for ReLU: its gradient is computed from x again, or
-// from the result where there is an addend. Running statistics move by `momentum` towards those of the batch, the variance
-// with Bessel's correction. Results of kernels have the same bits for any number of threads. Second derivatives are
-// those of PyTorch.
+// from the result where there is an addend. Running statistics move by `momentum` towards those of the batch, the
+// variance with Bessel's correction. Results of kernels have the same bits for any number of threads. Second
+// derivatives are those of PyTorch.
 #include <ATen/Parallel.h>
 #include <torch/library.h>
 #include <torch/script.h>

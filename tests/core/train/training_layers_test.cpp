@@ -420,8 +420,9 @@ TEST(TrainingLayers, GoOnFromACheckpointBitForBit) {
   }
 }
 
-// CPU time of steps by turns: libtorch's layers and ours, in FP32 and under autocast, with a second training of ours in
-// BF16 for what turns alone make of a ratio. IPEX_TRAIN_ONLY, which may be left out, runs one kind, for a profiler.
+// CPU time of steps by turns: libtorch's layers and ours, in FP32 and under autocast, with a second training of
+// ours in BF16 for what turns alone make of a ratio. IPEX_TRAIN_ONLY, which may be left out, runs one kind, for a
+// profiler.
 // IPEX_TRAIN_MODEL=m.pt IPEX_TRAIN_DATA=d.pt IPEX_TRAIN_BATCH=32 IPEX_TRAIN_ROUNDS=20 IPEX_TRAIN_ONLY='ours bf16' build/train_tests
 //   --gtest_also_run_disabled_tests --gtest_filter='*StepsByTurns'
 TEST(TrainingLayers, DISABLED_StepsByTurns) {
