@@ -245,6 +245,21 @@ double distance(const at::Tensor& a, const at::Tensor& b) {
          std::max(1.0, b.abs().max().item<double>());
 }
 
+// Autocast to BF16 for its scope.
+class AutocastScope {
+ public:
+  explicit AutocastScope(bool on) {
+    at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
+    at::autocast::set_cpu_enabled(on);
+  }
+  ~AutocastScope() {
+    at::autocast::clear_cache();
+    at::autocast::set_cpu_enabled(false);
+  }
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+};
+
 // Results and gradients of all parameters for a random cotangent.
 struct Differentiated {
   at::Tensor result;
@@ -260,11 +275,11 @@ Differentiated differentiated(torch::jit::Module module, bool by_kernels, std::i
   TrainingForward forward(module, by_kernels);
   at::manual_seed(static_cast<std::uint64_t>(batch));
   const at::Tensor x = at::randn({batch, 3, 9, 11}), cotangent = at::randn({batch, kImageClasses});
-  at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
-  at::autocast::set_cpu_enabled(type == ComputedIn::kAutocast);
-  Differentiated all{forward({x.to(wide)}).toTensor(), {}};
-  at::autocast::clear_cache();
-  at::autocast::set_cpu_enabled(false);
+  Differentiated all;
+  {
+    const AutocastScope autocast(type == ComputedIn::kAutocast);
+    all.result = forward({x.to(wide)}).toTensor();
+  }
   all.result.backward(cotangent.to(all.result.scalar_type()));
   for (const at::Tensor& parameter : module.parameters()) all.gradients.push_back(parameter.grad());
   return all;
@@ -423,8 +438,8 @@ TEST(TrainingLayers, GoOnFromACheckpointBitForBit) {
 // CPU time of steps by turns: libtorch's layers and ours, in FP32 and under autocast, with a second training of
 // ours in BF16 for what turns alone make of a ratio. IPEX_TRAIN_ONLY, which may be left out, runs one kind, for a
 // profiler.
-// IPEX_TRAIN_MODEL=m.pt IPEX_TRAIN_DATA=d.pt IPEX_TRAIN_BATCH=32 IPEX_TRAIN_ROUNDS=20 IPEX_TRAIN_ONLY='ours bf16' build/train_tests
-//   --gtest_also_run_disabled_tests --gtest_filter='*StepsByTurns'
+// IPEX_TRAIN_MODEL=m.pt IPEX_TRAIN_DATA=d.pt IPEX_TRAIN_BATCH=32 IPEX_TRAIN_ROUNDS=20 IPEX_TRAIN_ONLY='ours bf16'
+//   build/train_tests --gtest_also_run_disabled_tests --gtest_filter='*StepsByTurns'
 TEST(TrainingLayers, DISABLED_StepsByTurns) {
   const auto setting = [](const char* name, const char* otherwise) {
     return std::string(std::getenv(name) ? std::getenv(name) : otherwise);
