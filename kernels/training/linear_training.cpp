@@ -13,6 +13,13 @@ using onednn::Md;
 using onednn::Pd;
 using Type = dnnl::memory::data_type;
 
+// Threads for the gradient of weights: where it has few numbers for each, the library shares the rows that it sums over
+// among threads, and bits would depend on how many those are.
+std::int32_t gradientThreads(const LinearProblem& problem) {
+  constexpr std::int64_t kMinNumbers = 128 * 128;
+  return problem.outputs * problem.inputs < kMinNumbers * problem.threads ? 1 : problem.threads;
+}
+
 Md matrixMd(std::int64_t rows, std::int64_t columns, Type type) {
   return Md({rows, columns}, type, dnnl::memory::format_tag::ab);
 }
@@ -23,6 +30,7 @@ struct LinearTraining::Parts {
   struct Pass {
     Pd pd;
     dnnl::primitive primitive;
+    std::int32_t threads = 1;
 
     bool isQuick() const { return !onednn::isEmpty(pd) && !onednn::isReference(pd); }
   };
@@ -30,16 +38,16 @@ struct LinearTraining::Parts {
 
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   Pass forward, biased, source, weights, weights_and_bias;
-  std::int32_t threads = 1;
 
-  void prepare(const Pd& pd, Pass* pass) const {
+  void prepare(const Pd& pd, std::int32_t threads, Pass* pass) const {
+    pass->threads = threads;
     if (onednn::isEmpty(pd) || onednn::isReference(pd)) return;
     pass->pd = pd;
     pass->primitive = dnnl::primitive(pd.get());
   }
 
   void run(const Pass& pass, const Places& places) const {
-    const ThreadCountScope scope(threads);
+    const ThreadCountScope scope(pass.threads);
     const Md scratchpad = pass.pd.scratchpad_desc();
     std::unordered_map<int, dnnl::memory> arguments;
     for (const auto& [argument, place] : places) {
@@ -56,21 +64,26 @@ struct LinearTraining::Parts {
 
 LinearTraining::LinearTraining(const LinearProblem& problem) {
   auto parts = std::make_unique<Parts>();
-  parts->threads = problem.threads;
-  const ThreadCountScope scope(problem.threads);
   const Type type = problem.bf16 ? Type::bf16 : Type::f32;
   const Md x = matrixMd(problem.rows, problem.inputs, type), w = matrixMd(problem.outputs, problem.inputs, type);
   const Md y = matrixMd(problem.rows, problem.outputs, type);
   const Md dw = matrixMd(problem.outputs, problem.inputs, Type::f32);
   const Md bias({problem.outputs}, Type::f32, dnnl::memory::format_tag::a);
   const dnnl::primitive_attr attributes = onednn::attributes({});
-  const onednn::LinearPds plain = onednn::linearTrainingPds(parts->engine, x, w, dw, Md(), y, attributes);
-  const onednn::LinearPds biased = onednn::linearTrainingPds(parts->engine, x, w, dw, bias, y, attributes);
-  parts->prepare(plain.forward, &parts->forward);
-  parts->prepare(biased.forward, &parts->biased);
-  parts->prepare(plain.source, &parts->source);
-  parts->prepare(plain.weights, &parts->weights);
-  parts->prepare(biased.weights, &parts->weights_and_bias);
+  const auto pds = [&](const Md& added) {
+    return onednn::linearTrainingPds(parts->engine, x, w, dw, added, y, attributes);
+  };
+  {
+    const ThreadCountScope scope(problem.threads);
+    const onednn::LinearPds plain = pds(Md());
+    parts->prepare(plain.forward, problem.threads, &parts->forward);
+    parts->prepare(plain.source, problem.threads, &parts->source);
+    parts->prepare(pds(bias).forward, problem.threads, &parts->biased);
+  }
+  const std::int32_t threads = gradientThreads(problem);
+  const ThreadCountScope scope(threads);
+  parts->prepare(pds(Md()).weights, threads, &parts->weights);
+  parts->prepare(pds(bias).weights, threads, &parts->weights_and_bias);
   parts_ = std::move(parts);
 }
 

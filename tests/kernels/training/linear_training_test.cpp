@@ -95,5 +95,25 @@ TEST(LinearTrainingTest, IsRightForAllSizes) {
   }
 }
 
+TEST(LinearTrainingTest, HasTheSameBitsForAnyNumberOfThreads) {
+  for (const LinearCase c : {LinearCase{4096, 64, 10}, {2048, 256, 300}, {3000, 33, 17}, {1000, 1024, 40}}) {
+    for (const bool bf16 : {false, true}) {
+      SCOPED_TRACE(testing::Message() << c.rows << " rows, " << c.inputs << " to " << c.outputs << " bf16 " << bf16);
+      std::mt19937 random(7);
+      Memory x(drawn(c.rows * c.inputs, &random, bf16), bf16), dy(drawn(c.rows * c.outputs, &random, bf16), bf16);
+      std::vector<Values> dw, db;
+      for (const std::int32_t threads : {1, 2, 4}) {
+        const LinearTraining linear({c.rows, c.inputs, c.outputs, threads, bf16});
+        if (!linear.isQuick()) continue;
+        dw.emplace_back(static_cast<std::size_t>(c.inputs * c.outputs), NAN);
+        db.emplace_back(static_cast<std::size_t>(c.outputs), NAN);
+        linear.weightGradient(x.data(), dy.data(), dw.back().data(), db.back().data());
+        EXPECT_EQ(dw.back(), dw.front()) << threads;
+        EXPECT_EQ(db.back(), db.front()) << threads;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ipex_studio::kernel_test
