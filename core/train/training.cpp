@@ -101,7 +101,7 @@ Training::Training(torch::jit::Module module, DataSet& data, const DataSet* vali
       options_(options),
       loss_(options.loss),
       parameters_(trained(module_, &names_)),
-      forward_(module_, options.by_kernels && !options.bf16),
+      forward_(module_, options.by_kernels),
       optimizer_(options.optimizer, parameters_),
       per_epoch_(stepsPerEpoch(data)),
       schedule_(options.schedule, per_epoch_, options.epochs),

@@ -32,8 +32,8 @@ struct TrainingOptions {
   std::int64_t epochs = 1;
   std::uint64_t seed = 0;
   double clip_norm = 0;    // largest norm of all gradients together; 0: any
-  bool bf16 = false;       // libtorch's autocast: convolutions and matrix products in BF16
-  bool by_kernels = true;  // layers in FP32 by operators of ours (training_layers.h); false: libtorch's
+  bool bf16 = false;       // autocast: convolutions and matrix products in BF16, parameters in FP32
+  bool by_kernels = true;  // layers by operators of ours (training_layers.h); false: libtorch's
   std::string metric;      // as Metric::fromName() takes it; empty: top-1 where there are labels, else the loss
   // Arguments of forward for a batch's values; empty: the values themselves.
   std::function<Inputs(const Inputs&)> arguments;

@@ -84,20 +84,77 @@ std::vector<Value*> transposedOperands(Node* node) {
   return {inputs[0], inputs[1], inputs[2], inputs[3], inputs[4], inputs[7], inputs[8], inputs[5]};
 }
 
-// The operands of ipex_studio::batch_norm2d; empty if the node is no batch normalization.
+Value* constantBefore(Node* node, const torch::jit::IValue& value) {
+  const torch::jit::WithInsertPoint before(node);
+  return node->owningGraph()->insertConstant(value);
+}
+
+constexpr std::size_t kAddend = 8, kRelu = 9;  // operands of ipex_studio::batch_norm2d
+
+// The operands of ipex_studio::batch_norm2d without a sum and ReLU.
 std::vector<Value*> normOperands(Node* node) {
-  if (!isKind(node, "aten::batch_norm")) return {};
-  return {node->inputs().begin(), node->inputs().begin() + 8};
+  std::vector<Value*> operands(node->inputs().begin(), node->inputs().begin() + kAddend);
+  operands.push_back(constantBefore(node, {}));
+  operands.push_back(constantBefore(node, false));
+  return operands;
+}
+
+// The operands of ipex_studio::train_linear; empty if the node is no linear layer.
+std::vector<Value*> linearOperands(Node* node) {
+  if (!isKind(node, "aten::linear")) return {};
+  std::vector<Value*> operands = node->inputs().vec();
+  operands.push_back(constantBefore(node, {}));
+  return operands;
 }
 
 // Puts a node of another kind in the place of `node`. Results keep their names, and their aliases are those of before.
-void become(Node* node, const char* kind, const std::vector<Value*>& operands) {
+Node* become(Node* node, const char* kind, const std::vector<Value*>& operands) {
   Graph& graph = *node->owningGraph();
   Node* const own = graph.create(c10::Symbol::fromQualString(kind), operands)->insertBefore(node);
   own->copyMetadata(node);
   own->output()->copyMetadata(node->output());
   node->output()->replaceAllUsesWith(own->output());
   node->destroy();
+  return own;
+}
+
+// The one node of the same block that reads the result of `node`; null if there is none, or others read it, too.
+Node* onlyReader(const Node* node) {
+  const auto& uses = node->output()->uses();
+  return uses.size() == 1 && uses[0].user->owningBlock() == node->owningBlock() ? uses[0].user : nullptr;
+}
+
+bool isRelu(const Node* node) { return node != nullptr && (isKind(node, "aten::relu") || isKind(node, "aten::relu_")); }
+
+// What a sum adds to the result of `norm`; null if `node` is no such sum. A result that is added to another tensor in
+// place stays a node of its own.
+Value* addendOf(Node* node, const Node* norm) {
+  const bool in_place = isKind(node, "aten::add_");
+  if (!in_place && !isKind(node, "aten::add")) return nullptr;
+  if (node->inputs().size() != 3 || node->input(1)->type()->kind() != c10::TypeKind::TensorType) return nullptr;
+  const auto factor = torch::jit::toIValue(node->input(2));
+  if (!factor || !factor->isInt() || factor->toInt() != 1) return nullptr;
+  if (node->input(0) == norm->output()) return node->input(1);
+  return in_place ? nullptr : node->input(0);
+}
+
+// Lets a normalization compute the ReLU behind it, also behind a sum where `aliases` allow to normalize as late.
+void takeRelu(Node* norm, torch::jit::AliasDb* aliases) {
+  Node* reader = onlyReader(norm);
+  Value* addend = nullptr;
+  if (reader != nullptr && !isRelu(reader)) {
+    Node* const sum = reader;
+    addend = addendOf(sum, norm);
+    reader = addend != nullptr && addend != norm->output() ? onlyReader(sum) : nullptr;
+    if (!isRelu(reader) || !aliases->moveBeforeTopologicallyValid(norm, sum)) return;
+  }
+  if (!isRelu(reader)) return;
+  if (addend != nullptr) norm->replaceInput(kAddend, addend);
+  norm->replaceInput(kRelu, constantBefore(norm, true));
+  reader->output()->replaceAllUsesWith(norm->output());
+  Node* const sum = reader->input(0)->node();
+  reader->destroy();
+  if (sum != norm) sum->destroy();
 }
 
 bool mayChange(Graph& graph, const NodeWalk& nodes) {
@@ -123,10 +180,16 @@ TrainingLayers useTrainingLayers(Graph& graph) {
     become(node, kind, operands);
     return true;
   };
+  std::vector<Node*> norms;
   for (Node* node : nodes) {
     if (use(node, "ipex_studio::conv2d", convolutionOperands(node), true)) continue;
     if (use(node, "ipex_studio::conv_transpose2d", transposedOperands(node), true)) continue;
-    if (use(node, "ipex_studio::batch_norm2d", normOperands(node), false)) continue;
+    if (use(node, "ipex_studio::train_linear", linearOperands(node), false)) continue;
+    if (isKind(node, "aten::batch_norm")) {
+      layers.changed = true;
+      norms.push_back(become(node, "ipex_studio::batch_norm2d", normOperands(node)));
+      continue;
+    }
     if (isKind(node, "aten::dropout")) {
       use(node, "ipex_studio::dropout", node->inputs().vec(), false);
     } else if (isKind(node, "aten::view")) {
@@ -135,6 +198,9 @@ TrainingLayers useTrainingLayers(Graph& graph) {
       become(node, "aten::reshape_as", node->inputs().vec());
     }
   }
+  if (norms.empty()) return layers;
+  torch::jit::AliasDb aliases(sharedView(graph));
+  for (Node* norm : norms) takeRelu(norm, &aliases);
   return layers;
 }
 

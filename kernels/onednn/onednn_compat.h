@@ -180,14 +180,15 @@ inline Pd convolutionPd(const dnnl::engine& engine, const Md& src, const Md& wei
   });
 }
 
-// The descriptors of a convolution in training; one that the library lacks is empty. Directly computed.
+// The descriptors of a convolution in training; one that the library lacks is empty. Directly computed. The gradient of
+// weights, `weight_gradient`, may be of a wider type than they are.
 struct ConvolutionPds {
   Pd forward, source, weights;
 };
 
 inline ConvolutionPds convolutionTrainingPds(const dnnl::engine& engine, const Md& src, const Md& weights,
-                                             const Md& bias, const Md& dst, const ConvolutionGeometry& g,
-                                             const dnnl::primitive_attr& attr) {
+                                             const Md& weight_gradient, const Md& bias, const Md& dst,
+                                             const ConvolutionGeometry& g, const dnnl::primitive_attr& attr) {
   using Forward = dnnl::convolution_forward;
   using Source = dnnl::convolution_backward_data;
   using Weights = dnnl::convolution_backward_weights;
@@ -203,8 +204,8 @@ inline ConvolutionPds convolutionTrainingPds(const dnnl::engine& engine, const M
                                     g.padding_end, hint, attr, detail::kAllowEmpty);
     });
     pds.weights = detail::orEmpty([&]() -> Pd {
-      return Weights::primitive_desc(engine, algorithm, src, weights, dst, g.stride, g.dilation, g.padding_begin,
-                                     g.padding_end, hint, attr, detail::kAllowEmpty);
+      return Weights::primitive_desc(engine, algorithm, src, weight_gradient, dst, g.stride, g.dilation,
+                                     g.padding_begin, g.padding_end, hint, attr, detail::kAllowEmpty);
     });
 #else
     const Forward::primitive_desc hint(
@@ -217,8 +218,8 @@ inline ConvolutionPds convolutionTrainingPds(const dnnl::engine& engine, const M
     });
     pds.weights = detail::orEmpty([&]() -> Pd {
       return Weights::primitive_desc(
-          Weights::desc(algorithm, src, weights, dst, g.stride, g.dilation, g.padding_begin, g.padding_end), attr,
-          engine, hint, detail::kAllowEmpty);
+          Weights::desc(algorithm, src, weight_gradient, dst, g.stride, g.dilation, g.padding_begin, g.padding_end),
+          attr, engine, hint, detail::kAllowEmpty);
     });
 #endif
     pds.forward = hint;
@@ -269,6 +270,45 @@ inline Pd innerProductPd(const dnnl::engine& engine, const Md& src, const Md& we
     return Op::primitive_desc(Op::desc(prop, src, weights, bias, dst), attr, engine, detail::kAllowEmpty);
 #endif
   });
+}
+
+// The descriptors of a linear layer in training; one that the library lacks is empty. The gradients of weights and bias
+// may be of wider types than those are.
+struct LinearPds {
+  Pd forward, source, weights;
+};
+
+inline LinearPds linearTrainingPds(const dnnl::engine& engine, const Md& src, const Md& weights,
+                                   const Md& weight_gradient, const Md& bias, const Md& dst,
+                                   const dnnl::primitive_attr& attr) {
+  using Forward = dnnl::inner_product_forward;
+  using Source = dnnl::inner_product_backward_data;
+  using Weights = dnnl::inner_product_backward_weights;
+  const auto prop = dnnl::prop_kind::forward_training;
+  LinearPds pds;
+  try {
+#if DNNL_VERSION_MAJOR >= 3
+    const Forward::primitive_desc hint(engine, prop, src, weights, bias, dst, attr);
+    pds.source = detail::orEmpty(
+        [&]() -> Pd { return Source::primitive_desc(engine, src, weights, dst, hint, attr, detail::kAllowEmpty); });
+    pds.weights = detail::orEmpty([&]() -> Pd {
+      return Weights::primitive_desc(engine, src, weight_gradient, bias, dst, hint, attr, detail::kAllowEmpty);
+    });
+#else
+    const Forward::primitive_desc hint(Forward::desc(prop, src, weights, bias, dst), attr, engine);
+    pds.source = detail::orEmpty([&]() -> Pd {
+      return Source::primitive_desc(Source::desc(src, weights, dst), attr, engine, hint, detail::kAllowEmpty);
+    });
+    pds.weights = detail::orEmpty([&]() -> Pd {
+      return Weights::primitive_desc(Weights::desc(src, weight_gradient, bias, dst), attr, engine, hint,
+                                     detail::kAllowEmpty);
+    });
+#endif
+    pds.forward = hint;
+  } catch (const dnnl::error&) {
+    return {};
+  }
+  return pds;
 }
 
 // The descriptor of a pooling; dilation as oneDNN counts: 0 is dense.

@@ -4,14 +4,49 @@
 
 #include <algorithm>
 
-#include "kernels/common/partial_vector-inl.h"
 #include "kernels/training/batch_norm.h"
+#include "kernels/training/elements-inl.h"
 
-HWY_BEFORE_NAMESPACE();
-namespace ipex_studio::HWY_NAMESPACE {
+#ifndef IPEX_KERNELS_BATCH_NORM_ROWS
+#define IPEX_KERNELS_BATCH_NORM_ROWS
+
+namespace ipex_studio {
 
 // Rows whose sums are formed in single precision, and rows that are added at once.
 constexpr std::int64_t kNormRows = 64, kNormRowsAtOnce = 4;
+
+// The sums of a pass over rows.
+enum class NormSums {
+  kValues,            // of x and its squares
+  kGradients,         // of dy and dy · x
+  kGradientsByX,      // the same where ReLU of the normalized x passed
+  kGradientsByResult  // the same where y is positive; writes dy there, zeros elsewhere
+};
+
+// Rows of a pass and the numbers of channels that it reads; null what its kind of sums or results does not need.
+template <typename T>
+struct NormRows {
+  const T *x = nullptr, *dy = nullptr, *y = nullptr;
+  T* written = nullptr;
+  const float* center = nullptr;                    // subtracted from x
+  const float *scale = nullptr, *offset = nullptr;  // of the forward pass
+  // Results are (x - center) · slope + level + dy · factor.
+  const float *slope = nullptr, *level = nullptr, *factor = nullptr;
+
+  NormRows from(std::int64_t place) const {
+    NormRows rows = *this;
+    for (const T** values : {&rows.x, &rows.dy, &rows.y}) *values += *values != nullptr ? place : 0;
+    if (written != nullptr) rows.written += place;
+    return rows;
+  }
+};
+
+}  // namespace ipex_studio
+
+#endif  // IPEX_KERNELS_BATCH_NORM_ROWS
+
+HWY_BEFORE_NAMESPACE();
+namespace ipex_studio::HWY_NAMESPACE {
 
 // Calls fn(channel, lanes) for all vectors of channels.
 template <typename Fn>
@@ -22,71 +57,154 @@ HWY_INLINE void forEachNormVector(std::int64_t channels, const Fn& fn) {
   if (channel < channels) fn(channel, channels - channel);
 }
 
-HWY_INLINE VF loadNorm(const float* from, std::int64_t lanes) {
-  const F32 d;
-  return lanes == static_cast<std::int64_t>(hn::Lanes(d)) ? hn::LoadU(d, from) : loadFirst(from, lanes);
+// The gradient where ReLU passed; NaN passes.
+HWY_INLINE VF passedGradient(VF gradient, VF result) {
+  return hn::IfThenZeroElse(hn::Le(result, hn::Zero(F32())), gradient);
 }
 
-HWY_INLINE void storeNorm(VF v, float* to, std::int64_t lanes) {
-  const F32 d;
-  lanes == static_cast<std::int64_t>(hn::Lanes(d)) ? hn::StoreU(v, d, to) : storeFirst(v, to, lanes);
-}
-
-// Adds over some rows (values - center) and its products with `others`, or its squares without, to sums of single
-// precision.
-HWY_INLINE void addNormRows(const float* values, const float* others, const float* center, std::int64_t channels,
-                            std::int64_t rows, float* sums, float* products) {
+// Adds over some rows the sums of a kind to sums of single precision.
+template <NormSums kind, typename T>
+HWY_INLINE void addNormRows(const NormRows<T>& rows, std::int64_t channels, std::int64_t count, float* sums,
+                            float* products) {
   forEachNormVector(channels, [&](std::int64_t channel, std::int64_t lanes) HWY_ATTR {
-    const VF middle = loadNorm(center + channel, lanes);
-    VF sum = loadNorm(sums + channel, lanes), product = loadNorm(products + channel, lanes);
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const VF value = hn::Sub(loadNorm(values + row * channels + channel, lanes), middle);
-      const VF other = others != nullptr ? loadNorm(others + row * channels + channel, lanes) : value;
-      sum = hn::Add(sum, others != nullptr ? other : value);
+    const VF center = loadElements(rows.center + channel, lanes);
+    VF sum = loadElements(sums + channel, lanes), product = loadElements(products + channel, lanes);
+    VF scale = center, offset = center;
+    if (kind == NormSums::kGradientsByX) {
+      scale = loadElements(rows.scale + channel, lanes);
+      offset = loadElements(rows.offset + channel, lanes);
+    }
+    for (std::int64_t row = 0; row < count; ++row) {
+      const std::int64_t place = row * channels + channel;
+      const VF value = hn::Sub(loadElements(rows.x + place, lanes), center);
+      VF other = value;
+      if (kind != NormSums::kValues) other = loadElements(rows.dy + place, lanes);
+      if (kind == NormSums::kGradientsByX) other = passedGradient(other, hn::MulAdd(value, scale, offset));
+      if (kind == NormSums::kGradientsByResult) {
+        other = passedGradient(other, loadElements(rows.y + place, lanes));
+        storeElements(other, rows.written + place, lanes);
+      }
+      sum = hn::Add(sum, other);
       product = hn::MulAdd(value, other, product);
     }
-    storeNorm(sum, sums + channel, lanes);
-    storeNorm(product, products + channel, lanes);
+    storeElements(sum, sums + channel, lanes);
+    storeElements(product, products + channel, lanes);
   });
 }
 
-// The sums over rows of x - center and its squares, or with `dy` of dy and dy · (x - center), in `totals`, one after
-// the other. `work`: room for as many numbers. Sums of single precision of x alone are of distances from the first of
-// their rows: one value far from all others then costs the digits of few.
-void runNormSums(const float* x, const float* dy, const float* center, std::int64_t channels, std::int64_t rows,
-                 double* totals, float* work) {
+// The two sums of a kind over rows, about x - center, in `totals`, one after the other. `work`: room for three numbers
+// of each channel. Sums of single precision of x alone are of distances from the first of their rows: one value far
+// from all others then costs the digits of few.
+template <NormSums kind, typename T>
+HWY_INLINE void addNormTotals(const NormRows<T>& rows, std::int64_t channels, std::int64_t count, double* totals,
+                              float* work) {
+  float *const sums = work, *const products = work + channels, *const first_row = work + 2 * channels;
   std::fill_n(totals, 2 * channels, 0.0);
-  for (std::int64_t first = 0; first < rows; first += kNormRows) {
-    std::fill_n(work, 2 * channels, 0.0f);
-    const std::int64_t end = std::min(rows, first + kNormRows);
-    const float* const middle = dy != nullptr ? center : x + first * channels;
+  for (std::int64_t first = 0; first < count; first += kNormRows) {
+    std::fill_n(sums, 2 * channels, 0.0f);
+    const std::int64_t end = std::min(count, first + kNormRows);
+    const float* middle = rows.center;
+    if (kind == NormSums::kValues) {
+      forEachNormVector(channels, [&](std::int64_t channel, std::int64_t lanes) HWY_ATTR {
+        storeElements(loadElements(rows.x + first * channels + channel, lanes), first_row + channel, lanes);
+      });
+      middle = first_row;
+    }
     for (std::int64_t row = first; row < end; row += kNormRowsAtOnce) {
-      addNormRows(x + row * channels, dy != nullptr ? dy + row * channels : nullptr, middle, channels,
-                  std::min(kNormRowsAtOnce, end - row), work, work + channels);
+      NormRows<T> some = rows.from(row * channels);
+      some.center = middle;
+      addNormRows<kind>(some, channels, std::min(kNormRowsAtOnce, end - row), sums, products);
     }
     for (std::int64_t c = 0; c < channels; ++c) {
-      const double sum = work[c], away = static_cast<double>(middle[c]) - static_cast<double>(center[c]);
-      const double all_away = dy != nullptr ? 0 : static_cast<double>(end - first) * away;
+      const double sum = sums[c], away = static_cast<double>(middle[c]) - static_cast<double>(rows.center[c]);
+      const double all_away = kind == NormSums::kValues ? static_cast<double>(end - first) * away : 0;
       totals[c] += sum + all_away;
-      totals[channels + c] += static_cast<double>(work[channels + c]) + away * (2 * sum + all_away);
+      totals[channels + c] += static_cast<double>(products[c]) + away * (2 * sum + all_away);
     }
   }
 }
 
-// y = (x - mean) · scale + offset + dy · factor; without `dy` that is 0.
-void runNormRows(const float* x, const float* dy, const float* mean, const float* scale, const float* offset,
-                 const float* factor, std::int64_t channels, std::int64_t rows, float* y) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t place = row * channels;
+template <typename T>
+HWY_INLINE void normTotals(NormSums kind, const NormRows<T>& rows, std::int64_t channels, std::int64_t count,
+                           double* totals, float* work) {
+  switch (kind) {
+    case NormSums::kValues:
+      return addNormTotals<NormSums::kValues>(rows, channels, count, totals, work);
+    case NormSums::kGradients:
+      return addNormTotals<NormSums::kGradients>(rows, channels, count, totals, work);
+    case NormSums::kGradientsByX:
+      return addNormTotals<NormSums::kGradientsByX>(rows, channels, count, totals, work);
+    case NormSums::kGradientsByResult:
+      return addNormTotals<NormSums::kGradientsByResult>(rows, channels, count, totals, work);
+  }
+}
+
+// written = relu((x - center) · scale + offset + y), where y is the addend.
+template <bool adds, bool relu, typename T>
+HWY_INLINE void normalizeRows(const NormRows<T>& rows, std::int64_t channels, std::int64_t count) {
+  for (std::int64_t row = 0; row < count; ++row) {
+    const std::int64_t begin = row * channels;
     forEachNormVector(channels, [&](std::int64_t channel, std::int64_t lanes) HWY_ATTR {
-      const VF value = hn::Sub(loadNorm(x + place + channel, lanes), loadNorm(mean + channel, lanes));
-      VF result = hn::MulAdd(value, loadNorm(scale + channel, lanes), loadNorm(offset + channel, lanes));
-      if (dy != nullptr) {
-        result = hn::MulAdd(loadNorm(dy + place + channel, lanes), loadNorm(factor + channel, lanes), result);
-      }
-      storeNorm(result, y + place + channel, lanes);
+      const VF value =
+          hn::Sub(loadElements(rows.x + begin + channel, lanes), loadElements(rows.center + channel, lanes));
+      VF result =
+          hn::MulAdd(value, loadElements(rows.scale + channel, lanes), loadElements(rows.offset + channel, lanes));
+      if (adds) result = hn::Add(result, loadElements(rows.y + begin + channel, lanes));
+      if (relu) result = hn::IfThenZeroElse(hn::Lt(result, hn::Zero(F32())), result);  // NaN stays
+      storeElements(result, rows.written + begin + channel, lanes);
     });
   }
+}
+
+template <typename T>
+HWY_INLINE void normResults(bool relu, const NormRows<T>& rows, std::int64_t channels, std::int64_t count) {
+  if (rows.y != nullptr) {
+    relu ? normalizeRows<true, true>(rows, channels, count) : normalizeRows<true, false>(rows, channels, count);
+  } else {
+    relu ? normalizeRows<false, true>(rows, channels, count) : normalizeRows<false, false>(rows, channels, count);
+  }
+}
+
+// written = (x - center) · slope + level + dy · factor, with dy where ReLU of the normalized x passed.
+template <bool relu, typename T>
+HWY_INLINE void differentiateRows(const NormRows<T>& rows, std::int64_t channels, std::int64_t count) {
+  for (std::int64_t row = 0; row < count; ++row) {
+    const std::int64_t begin = row * channels;
+    forEachNormVector(channels, [&](std::int64_t channel, std::int64_t lanes) HWY_ATTR {
+      const auto number = [&](const float* numbers) HWY_ATTR { return loadElements(numbers + channel, lanes); };
+      const VF value = hn::Sub(loadElements(rows.x + begin + channel, lanes), number(rows.center));
+      VF gradient = loadElements(rows.dy + begin + channel, lanes);
+      if (relu) gradient = passedGradient(gradient, hn::MulAdd(value, number(rows.scale), number(rows.offset)));
+      const VF level = hn::MulAdd(value, number(rows.slope), number(rows.level));
+      storeElements(hn::MulAdd(gradient, number(rows.factor), level), rows.written + begin + channel, lanes);
+    });
+  }
+}
+
+template <typename T>
+HWY_INLINE void normGradients(bool relu, const NormRows<T>& rows, std::int64_t channels, std::int64_t count) {
+  relu ? differentiateRows<true>(rows, channels, count) : differentiateRows<false>(rows, channels, count);
+}
+
+void normTotalsFp32(NormSums kind, const NormRows<float>& rows, std::int64_t channels, std::int64_t count,
+                    double* totals, float* work) {
+  normTotals(kind, rows, channels, count, totals, work);
+}
+void normTotalsBf16(NormSums kind, const NormRows<Bf16>& rows, std::int64_t channels, std::int64_t count,
+                    double* totals, float* work) {
+  normTotals(kind, rows, channels, count, totals, work);
+}
+void normResultsFp32(bool relu, const NormRows<float>& rows, std::int64_t channels, std::int64_t count) {
+  normResults(relu, rows, channels, count);
+}
+void normResultsBf16(bool relu, const NormRows<Bf16>& rows, std::int64_t channels, std::int64_t count) {
+  normResults(relu, rows, channels, count);
+}
+void normGradientsFp32(bool relu, const NormRows<float>& rows, std::int64_t channels, std::int64_t count) {
+  normGradients(relu, rows, channels, count);
+}
+void normGradientsBf16(bool relu, const NormRows<Bf16>& rows, std::int64_t channels, std::int64_t count) {
+  normGradients(relu, rows, channels, count);
 }
 
 }  // namespace ipex_studio::HWY_NAMESPACE
@@ -102,8 +220,23 @@ HWY_AFTER_NAMESPACE();
 namespace ipex_studio {
 namespace {
 
-HWY_EXPORT(runNormSums);
-HWY_EXPORT(runNormRows);
+HWY_EXPORT(normTotalsFp32);
+HWY_EXPORT(normTotalsBf16);
+HWY_EXPORT(normResultsFp32);
+HWY_EXPORT(normResultsBf16);
+HWY_EXPORT(normGradientsFp32);
+HWY_EXPORT(normGradientsBf16);
+
+float valueOf(float value) { return value; }
+float valueOf(Bf16 value) { return bf16ToFloat(value.bits); }
+
+// The code of a type of elements.
+auto totalsFor(const float*, const std::string& isa) { return IPEX_SELECT_TARGET(normTotalsFp32, isa); }
+auto totalsFor(const Bf16*, const std::string& isa) { return IPEX_SELECT_TARGET(normTotalsBf16, isa); }
+auto resultsFor(const float*, const std::string& isa) { return IPEX_SELECT_TARGET(normResultsFp32, isa); }
+auto resultsFor(const Bf16*, const std::string& isa) { return IPEX_SELECT_TARGET(normResultsBf16, isa); }
+auto gradientsFor(const float*, const std::string& isa) { return IPEX_SELECT_TARGET(normGradientsFp32, isa); }
+auto gradientsFor(const Bf16*, const std::string& isa) { return IPEX_SELECT_TARGET(normGradientsBf16, isa); }
 
 // Rows in chunks of which there are few, whatever the number of threads.
 struct NormChunks {
@@ -115,20 +248,20 @@ struct NormChunks {
   std::int64_t rows, count;
 };
 
-// The two sums of runNormSums over all rows, one after the other.
-std::vector<double> normSums(const BatchNormJob& job, const float* x, const float* dy, const float* center) {
-  const auto run = IPEX_SELECT_TARGET(runNormSums, job.isa);
+// The two sums over all rows, one after the other.
+template <typename T>
+std::vector<double> normSums(const BatchNormJob& job, NormSums kind, const NormRows<T>& rows) {
+  const auto run = totalsFor(rows.x, job.isa);
   const NormChunks chunks(job.rows);
-  const std::int64_t size = 2 * job.channels;
+  const std::int64_t size = 2 * job.channels, room = 3 * job.channels;
   std::vector<double> parts(static_cast<std::size_t>(chunks.count * size));
-  std::vector<float> work(static_cast<std::size_t>(std::max(1, job.threads) * size));
+  std::vector<float> work(static_cast<std::size_t>(std::max(1, job.threads) * room));
   parallelFor(chunks.count, grainFor(chunks.rows * job.channels), job.threads,
               [&](std::int64_t begin, std::int64_t end, int thread) {
                 for (std::int64_t chunk = begin; chunk < end; ++chunk) {
-                  const std::int64_t first = chunk * chunks.rows, place = first * job.channels;
-                  run(x + place, dy != nullptr ? dy + place : nullptr, center, job.channels,
-                      std::min(chunks.rows, job.rows - first), parts.data() + chunk * size,
-                      work.data() + thread * size);
+                  const std::int64_t first = chunk * chunks.rows;
+                  run(kind, rows.from(first * job.channels), job.channels, std::min(chunks.rows, job.rows - first),
+                      parts.data() + chunk * size, work.data() + thread * room);
                 }
               });
   std::vector<double> sums(static_cast<std::size_t>(size));
@@ -136,60 +269,98 @@ std::vector<double> normSums(const BatchNormJob& job, const float* x, const floa
   return sums;
 }
 
-// The numbers that runNormRows multiplies by and adds for each channel.
-struct NormFactors {
-  explicit NormFactors(std::int64_t channels) : scale(channels), offset(channels), factor(channels) {}
-
-  std::vector<float> scale, offset, factor;
-};
-
-void normRows(const BatchNormJob& job, const float* x, const float* dy, const float* mean, const NormFactors& factors,
-              float* y) {
-  const auto run = IPEX_SELECT_TARGET(runNormRows, job.isa);
+template <typename Run, typename T>
+void shareRows(const BatchNormJob& job, const Run& run, bool relu, const NormRows<T>& rows) {
   parallelFor(job.rows, grainFor(job.channels), job.threads, [&](std::int64_t begin, std::int64_t end, int) {
-    const std::int64_t place = begin * job.channels;
-    run(x + place, dy != nullptr ? dy + place : nullptr, mean, factors.scale.data(), factors.offset.data(),
-        factors.factor.data(), job.channels, end - begin, y + place);
+    run(relu, rows.from(begin * job.channels), job.channels, end - begin);
   });
 }
 
+// What the forward pass multiplies by and adds, from numbers that it wrote: equal bits each time.
+struct NormFactors {
+  NormFactors(std::int64_t count, const BatchNormChannels& channels)
+      : scale(static_cast<std::size_t>(count)), offset(scale) {
+    for (std::size_t c = 0; c < scale.size(); ++c) {
+      scale[c] = channels.inverse[c] * (channels.gamma != nullptr ? channels.gamma[c] : 1.0f);
+      offset[c] = channels.beta != nullptr ? channels.beta[c] : 0.0f;
+    }
+  }
+
+  std::vector<float> scale, offset;
+};
+
 }  // namespace
 
-void batchNormForward(const BatchNormJob& job, const float* x, const float* gamma, const float* beta, float* y,
-                      float* mean, float* inverse, float* variance) {
-  const std::vector<double> sums = normSums(job, x, nullptr, x);
-  const auto channels = static_cast<std::size_t>(job.channels);
-  const auto rows = static_cast<double>(job.rows);
-  NormFactors factors(job.channels);
-  for (std::size_t c = 0; c < channels; ++c) {
-    const double distance = sums[c] / rows, spread = sums[channels + c] / rows - distance * distance;
+template <typename T>
+void batchNormForward(const BatchNormJob& job, const BatchNormChannels& channels, const T* x, const T* addend, T* y,
+                      float* variance) {
+  const auto count = static_cast<std::size_t>(job.channels);
+  std::vector<float> first(count);
+  for (std::size_t c = 0; c < count; ++c) first[c] = valueOf(x[c]);
+  NormRows<T> rows;
+  rows.x = x;
+  rows.center = first.data();
+  const std::vector<double> sums = normSums(job, NormSums::kValues, rows);
+  const auto n = static_cast<double>(job.rows);
+  for (std::size_t c = 0; c < count; ++c) {
+    const double distance = sums[c] / n, spread = sums[count + c] / n - distance * distance;
     const double positive = spread < 0 ? 0 : spread;  // NaN stays
-    mean[c] = static_cast<float>(x[c] + distance);
+    channels.mean[c] = static_cast<float>(first[c] + distance);
+    channels.inverse[c] = static_cast<float>(1 / std::sqrt(positive + job.eps));
     variance[c] = static_cast<float>(positive);
-    inverse[c] = static_cast<float>(1 / std::sqrt(positive + job.eps));
-    factors.scale[c] = inverse[c] * (gamma != nullptr ? gamma[c] : 1.0f);
-    factors.offset[c] = beta != nullptr ? beta[c] : 0.0f;
   }
-  normRows(job, x, nullptr, mean, factors, y);
+  const NormFactors factors(job.channels, channels);
+  rows.center = channels.mean;
+  rows.scale = factors.scale.data();
+  rows.offset = factors.offset.data();
+  rows.y = addend;
+  rows.written = y;
+  shareRows(job, resultsFor(x, job.isa), job.relu, rows);
 }
 
-void batchNormBackward(const BatchNormJob& job, const float* x, const float* dy, const float* gamma, const float* mean,
-                       const float* inverse, float* dx, float* dgamma, float* dbeta) {
-  const std::vector<double> sums = normSums(job, x, dy, mean);
-  const auto channels = static_cast<std::size_t>(job.channels);
-  const auto rows = static_cast<double>(job.rows);
-  NormFactors factors(job.channels);
-  for (std::size_t c = 0; c < channels; ++c) {
-    const double sum = sums[c], product = sums[channels + c], root = inverse[c];
-    const double factor = root * (gamma != nullptr ? gamma[c] : 1.0f);
-    factors.factor[c] = static_cast<float>(factor);
-    factors.scale[c] = static_cast<float>(-factor * root * root * product / rows);
-    factors.offset[c] = static_cast<float>(-factor * sum / rows);
-    if (dgamma != nullptr) dgamma[c] = static_cast<float>(product * root);
-    if (dbeta != nullptr) dbeta[c] = static_cast<float>(sum);
+template <typename T>
+void batchNormBackward(const BatchNormJob& job, const BatchNormChannels& channels,
+                       const BatchNormGradients<T>& gradients) {
+  const NormFactors factors(job.channels, channels);
+  const bool by_result = job.relu && gradients.y != nullptr, by_x = job.relu && !by_result;
+  NormRows<T> rows;
+  rows.x = gradients.x;
+  rows.dy = gradients.dy;
+  rows.y = gradients.y;
+  rows.center = channels.mean;
+  rows.scale = factors.scale.data();
+  rows.offset = factors.offset.data();
+  rows.written = gradients.daddend;
+  const NormSums kind = by_result ? NormSums::kGradientsByResult
+                        : by_x    ? NormSums::kGradientsByX
+                                  : NormSums::kGradients;
+  const std::vector<double> sums = normSums(job, kind, rows);
+  const auto count = static_cast<std::size_t>(job.channels);
+  const auto n = static_cast<double>(job.rows);
+  std::vector<float> slope(count), level(count), factor(count);
+  for (std::size_t c = 0; c < count; ++c) {
+    const double sum = sums[c], product = sums[count + c], root = channels.inverse[c];
+    const double whole = factors.scale[c];
+    factor[c] = factors.scale[c];
+    slope[c] = static_cast<float>(-whole * root * root * product / n);
+    level[c] = static_cast<float>(-whole * sum / n);
+    if (gradients.dgamma != nullptr) gradients.dgamma[c] = static_cast<float>(product * root);
+    if (gradients.dbeta != nullptr) gradients.dbeta[c] = static_cast<float>(sum);
   }
-  if (dx != nullptr) normRows(job, x, dy, mean, factors, dx);
+  if (gradients.dx == nullptr) return;
+  if (by_result) rows.dy = gradients.daddend;
+  rows.written = gradients.dx;
+  rows.slope = slope.data();
+  rows.level = level.data();
+  rows.factor = factor.data();
+  shareRows(job, gradientsFor(gradients.x, job.isa), by_x, rows);
 }
+
+template void batchNormForward(const BatchNormJob&, const BatchNormChannels&, const float*, const float*, float*,
+                               float*);
+template void batchNormForward(const BatchNormJob&, const BatchNormChannels&, const Bf16*, const Bf16*, Bf16*, float*);
+template void batchNormBackward(const BatchNormJob&, const BatchNormChannels&, const BatchNormGradients<float>&);
+template void batchNormBackward(const BatchNormJob&, const BatchNormChannels&, const BatchNormGradients<Bf16>&);
 
 }  // namespace ipex_studio
 

@@ -18,25 +18,24 @@ namespace {
 
 using onednn::Md;
 using onednn::Pd;
+using Type = dnnl::memory::data_type;
 
 constexpr std::size_t kAlignment = 64;
 
 std::size_t padded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-Md imageMd(std::int64_t images, std::int64_t channels, std::int64_t height, std::int64_t width) {
-  return Md({images, channels, height, width}, dnnl::memory::data_type::f32,
-            Ints{height * width * channels, 1, width * channels, channels});
+Md imageMd(std::int64_t images, std::int64_t channels, std::int64_t height, std::int64_t width, Type type) {
+  return Md({images, channels, height, width}, type, Ints{height * width * channels, 1, width * channels, channels});
 }
 
 // The order of the parameter.
 Md parameterMd(const ConvolutionProblem& p) {
   const std::int64_t c = p.groupChannels(), row = p.kernel[1] * c, output = p.kernel[0] * row;
   if (p.groups == 1) {
-    return Md({p.outputs, c, p.kernel[0], p.kernel[1]}, dnnl::memory::data_type::f32, Ints{output, 1, row, c});
+    return Md({p.outputs, c, p.kernel[0], p.kernel[1]}, Type::f32, Ints{output, 1, row, c});
   }
   const std::int64_t outputs = p.outputs / p.groups;
-  return Md({p.groups, outputs, c, p.kernel[0], p.kernel[1]}, dnnl::memory::data_type::f32,
-            Ints{outputs * output, output, 1, row, c});
+  return Md({p.groups, outputs, c, p.kernel[0], p.kernel[1]}, Type::f32, Ints{outputs * output, output, 1, row, c});
 }
 
 ConvolutionGeometry geometryOf(const ConvolutionProblem& p) {
@@ -142,21 +141,21 @@ ConvolutionPrimitives::ConvolutionPrimitives(const ConvolutionProblem& p) {
   auto parts = std::make_unique<Parts>();
   parts->threads = p.threads;
   const ThreadCountScope scope(p.threads);
-  parts->given = {imageMd(p.images, p.channels, p.size[0], p.size[1]), parameterMd(p),
-                  imageMd(p.images, p.outputs, p.out(0), p.out(1))};
-  parts->bias = Md({p.outputs}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a);
-  const auto anyOf = [](const Md& md) {
-    return Md(onednn::mdDims(md), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
-  };
+  const Type type = p.bf16 ? Type::bf16 : Type::f32;
+  parts->given = {imageMd(p.images, p.channels, p.size[0], p.size[1], type), parameterMd(p),
+                  imageMd(p.images, p.outputs, p.out(0), p.out(1), type)};
+  parts->bias = Md({p.outputs}, Type::f32, dnnl::memory::format_tag::a);
+  const auto anyOf = [](const Md& md, Type of) { return Md(onednn::mdDims(md), of, dnnl::memory::format_tag::any); };
   const dnnl::primitive_attr attributes = onednn::attributes({});
-  std::array<Md, 3> wanted{parts->given[0], anyOf(parts->given[1]), parts->given[2]};
+  std::array<Md, 3> wanted{parts->given[0], anyOf(parts->given[1], type), parts->given[2]};
+  const Md weight_gradient = anyOf(parts->given[1], Type::f32);
   const auto pds = [&](const Md& bias) {
-    return onednn::convolutionTrainingPds(parts->engine, wanted[0], wanted[1], bias, wanted[2], geometryOf(p),
-                                          attributes);
+    return onednn::convolutionTrainingPds(parts->engine, wanted[0], wanted[1], weight_gradient, bias, wanted[2],
+                                          geometryOf(p), attributes);
   };
   onednn::ConvolutionPds plain = pds(Md());
   if (paysInOwnOrder(p, plain.forward)) {
-    for (Md& md : wanted) md = anyOf(md);
+    for (Md& md : wanted) md = anyOf(md, type);
     plain = pds(Md());
   }
   parts->prepare(plain.forward, kForward, &parts->passes[kForward]);
@@ -173,15 +172,15 @@ const char* ConvolutionPrimitives::implementation(Pass pass) const {
   return parts_->passes[pass].implementation.c_str();
 }
 
-void ConvolutionPrimitives::forward(const float* x, const float* w, const float* bias, float* y) const {
+void ConvolutionPrimitives::forward(const void* x, const float* w, const float* bias, void* y) const {
   parts_->run(bias != nullptr ? parts_->biased : parts_->passes[kForward], {x, w, y}, bias);
 }
 
-void ConvolutionPrimitives::sourceGradient(const float* w, const float* dy, float* dx) const {
+void ConvolutionPrimitives::sourceGradient(const float* w, const void* dy, void* dx) const {
   parts_->run(parts_->passes[kSource], {dx, w, dy}, nullptr);
 }
 
-void ConvolutionPrimitives::weightGradient(const float* x, const float* dy, float* dw) const {
+void ConvolutionPrimitives::weightGradient(const void* x, const void* dy, float* dw) const {
   parts_->run(parts_->passes[kWeights], {x, dw, dy}, nullptr);
 }
 

@@ -17,9 +17,9 @@ class ConvolutionPrimitives {
   // The library's name of what computes a pass, "jit:avx2"; empty if there is only slow code or none.
   const char* implementation(Pass pass) const;
   // As in ConvolutionTraining; only for passes that have an implementation.
-  void forward(const float* x, const float* w, const float* bias, float* y) const;
-  void sourceGradient(const float* w, const float* dy, float* dx) const;
-  void weightGradient(const float* x, const float* dy, float* dw) const;
+  void forward(const void* x, const float* w, const float* bias, void* y) const;
+  void sourceGradient(const float* w, const void* dy, void* dx) const;
+  void weightGradient(const void* x, const void* dy, float* dw) const;
 
  private:
   struct Parts;

@@ -4,7 +4,9 @@
 #include <cstring>
 #include <vector>
 
+#include "core/runtime/device.h"
 #include "kernels/common/parallel.h"
+#include "kernels/training/bf16_values.h"
 #include "kernels/training/convolution_primitives.h"
 #include "kernels/training/convolution_taps.h"
 #include "kernels/training/depthwise_weights.h"
@@ -14,6 +16,8 @@ namespace {
 
 using Pass = ConvolutionPrimitives::Pass;
 
+constexpr Pass kAllPasses[] = {Pass::kForward, Pass::kSource, Pass::kWeights};
+
 // Pixels of a result from which the library's kernels have rows enough, and those from which its products of each
 // image have.
 constexpr std::int64_t kFewPixels = 4, kSomePixels = 64;
@@ -22,54 +26,78 @@ constexpr std::int64_t kFewPixels = 4, kSomePixels = 64;
 // its memory, and gradients of weights are wrong; no number of channels that does not fill vectors is trusted.
 constexpr std::int64_t kWidestVector = 16;
 
-class PreparedConvolution final : public ConvolutionTraining {
+// What a library's primitives are good for.
+class PassChoice {
  public:
-  explicit PreparedConvolution(const ConvolutionProblem& problem) : problem_(problem), primitives_(problem) {
-    for (const Pass pass : {Pass::kForward, Pass::kSource, Pass::kWeights}) by_taps_[pass] = isForTaps(pass);
-    if (by_taps_[0] || by_taps_[1] || by_taps_[2]) taps_ = std::make_unique<ConvolutionTaps>(problem);
-    own_weights_ = problem.isDepthwise() && isSlow(Pass::kWeights) && problem.kernel[1] <= kDepthwiseTapsInLine;
-  }
-
-  bool isQuick() const {
-    const auto quick = [this](Pass pass) { return by_taps_[pass] || !isSlow(pass); };
-    return quick(Pass::kForward) && quick(Pass::kSource) && (own_weights_ || quick(Pass::kWeights));
-  }
-
-  void forward(const float* x, const float* w, const float* bias, float* y) const override {
-    by_taps_[Pass::kForward] ? taps_->forward(x, w, bias, y) : primitives_.forward(x, w, bias, y);
-  }
-
-  void sourceGradient(const float* w, const float* dy, float* dx) const override {
-    by_taps_[Pass::kSource] ? taps_->sourceGradient(w, dy, dx) : primitives_.sourceGradient(w, dy, dx);
-  }
-
-  void weightGradient(const float* x, const float* dy, float* dw) const override {
-    if (own_weights_) {
-      depthwiseWeightGradient(problem_, x, dy, dw);
-    } else {
-      by_taps_[Pass::kWeights] ? taps_->weightGradient(x, dy, dw) : primitives_.weightGradient(x, dy, dw);
-    }
-  }
-
- private:
-  bool says(Pass pass, const char* word) const {
-    return std::strstr(primitives_.implementation(pass), word) != nullptr;
-  }
+  PassChoice(const ConvolutionProblem& problem, const ConvolutionPrimitives& primitives)
+      : problem_(problem), primitives_(primitives) {}
 
   // True if the library has no generated code for groups, or none at all.
   bool isSlow(Pass pass) const {
     const bool generated = problem_.isDepthwise() ? says(pass, "dw") : !says(pass, "gemm");
-    return primitives_.implementation(pass)[0] == '\0' || (problem_.groups > 1 && !generated);
+    return isMissing(pass) || (problem_.groups > 1 && !generated);
   }
 
   bool isForTaps(Pass pass) const {
     if (problem_.groups > 1) return false;
-    if (primitives_.implementation(pass)[0] == '\0') return true;
+    if (isMissing(pass)) return true;
     const std::int64_t pixels = problem_.out(0) * problem_.out(1);
     const bool strided = problem_.taps() == 1 && problem_.stride != ConvolutionProblem::Pair{1, 1};
     const bool dense = says(pass, "1x1") && problem_.channels % kWidestVector == 0;
     return pixels <= kFewPixels || (says(pass, "gemm") && pixels <= kSomePixels) || (strided && !dense);
   }
+
+  bool isForOwnWeights() const {
+    return problem_.isDepthwise() && isSlow(Pass::kWeights) && problem_.kernel[1] <= kDepthwiseTapsInLine;
+  }
+
+ private:
+  bool isMissing(Pass pass) const { return primitives_.implementation(pass)[0] == '\0'; }
+  bool says(Pass pass, const char* word) const {
+    return std::strstr(primitives_.implementation(pass), word) != nullptr;
+  }
+
+  const ConvolutionProblem& problem_;
+  const ConvolutionPrimitives& primitives_;
+};
+
+class Fp32Convolution final : public ConvolutionTraining {
+ public:
+  explicit Fp32Convolution(const ConvolutionProblem& problem) : problem_(problem), primitives_(problem) {
+    const PassChoice choice(problem_, primitives_);
+    for (const Pass pass : kAllPasses) by_taps_[pass] = choice.isForTaps(pass);
+    if (by_taps_[0] || by_taps_[1] || by_taps_[2]) taps_ = std::make_unique<ConvolutionTaps>(problem);
+    own_weights_ = choice.isForOwnWeights();
+  }
+
+  bool isQuick() const {
+    const PassChoice choice(problem_, primitives_);
+    return std::all_of(std::begin(kAllPasses), std::end(kAllPasses), [&](Pass pass) {
+      return by_taps_[pass] || !choice.isSlow(pass) || (pass == Pass::kWeights && own_weights_);
+    });
+  }
+
+  void forward(const void* x, const float* w, const float* bias, void* y) const override {
+    by_taps_[Pass::kForward] ? taps_->forward(floats(x), w, bias, static_cast<float*>(y))
+                             : primitives_.forward(x, w, bias, y);
+  }
+
+  void sourceGradient(const float* w, const void* dy, void* dx) const override {
+    by_taps_[Pass::kSource] ? taps_->sourceGradient(w, floats(dy), static_cast<float*>(dx))
+                            : primitives_.sourceGradient(w, dy, dx);
+  }
+
+  void weightGradient(const void* x, const void* dy, float* dw) const override {
+    if (own_weights_) {
+      depthwiseWeightGradient(problem_, floats(x), floats(dy), dw);
+    } else {
+      by_taps_[Pass::kWeights] ? taps_->weightGradient(floats(x), floats(dy), dw)
+                               : primitives_.weightGradient(x, dy, dw);
+    }
+  }
+
+ private:
+  static const float* floats(const void* values) { return static_cast<const float*>(values); }
 
   const ConvolutionProblem problem_;
   const ConvolutionPrimitives primitives_;
@@ -77,14 +105,85 @@ class PreparedConvolution final : public ConvolutionTraining {
   std::unique_ptr<const ConvolutionTaps> taps_;
 };
 
-}  // namespace
+// Passes that the library has no good code for in BF16 are computed in FP32, from and to BF16.
+class Bf16Convolution final : public ConvolutionTraining {
+ public:
+  explicit Bf16Convolution(const ConvolutionProblem& problem) : problem_(problem), primitives_(problem) {
+    const PassChoice choice(problem_, primitives_);
+    own_weights_ = choice.isForOwnWeights();
+    bool any = false;
+    for (const Pass pass : kAllPasses) {
+      wide_[pass] = (choice.isSlow(pass) || choice.isForTaps(pass)) && !(pass == Pass::kWeights && own_weights_);
+      any |= wide_[pass];
+    }
+    if (!any) return;
+    ConvolutionProblem single = problem;
+    single.bf16 = false;
+    fp32_ = std::make_unique<const Fp32Convolution>(single);
+  }
 
-std::shared_ptr<const ConvolutionTraining> prepareConvolution(const ConvolutionProblem& problem) {
-  auto convolution = std::make_shared<const PreparedConvolution>(problem);
+  bool isQuick() const { return fp32_ == nullptr || fp32_->isQuick(); }
+
+  void forward(const void* x, const float* w, const float* bias, void* y) const override {
+    if (!wide_[Pass::kForward]) return primitives_.forward(x, w, bias, y);
+    Floats result(resultCount());
+    fp32_->forward(up(x, imageCount()).values(), w, bias, result.values());
+    downconvert(result.values(), resultCount(), problem_.threads, static_cast<Bf16*>(y));
+  }
+
+  void sourceGradient(const float* w, const void* dy, void* dx) const override {
+    if (!wide_[Pass::kSource]) return primitives_.sourceGradient(w, dy, dx);
+    Floats result(imageCount());
+    fp32_->sourceGradient(w, up(dy, resultCount()).values(), result.values());
+    downconvert(result.values(), imageCount(), problem_.threads, static_cast<Bf16*>(dx));
+  }
+
+  void weightGradient(const void* x, const void* dy, float* dw) const override {
+    if (own_weights_) {
+      depthwiseWeightGradient(problem_, static_cast<const Bf16*>(x), static_cast<const Bf16*>(dy), dw);
+    } else if (wide_[Pass::kWeights]) {
+      fp32_->weightGradient(up(x, imageCount()).values(), up(dy, resultCount()).values(), dw);
+    } else {
+      primitives_.weightGradient(x, dy, dw);
+    }
+  }
+
+ private:
+  class Floats {
+   public:
+    explicit Floats(std::int64_t count) : memory_(static_cast<std::size_t>(count) * sizeof(float)) {}
+    float* values() { return static_cast<float*>(memory_.data()); }
+
+   private:
+    Buffer memory_;
+  };
+
+  std::int64_t imageCount() const { return problem_.images * problem_.size[0] * problem_.size[1] * problem_.channels; }
+  std::int64_t resultCount() const { return problem_.rows() * problem_.outputs; }
+
+  Floats up(const void* values, std::int64_t count) const {
+    Floats result(count);
+    upconvert(static_cast<const Bf16*>(values), count, problem_.threads, result.values());
+    return result;
+  }
+
+  const ConvolutionProblem problem_;
+  const ConvolutionPrimitives primitives_;
+  bool wide_[ConvolutionPrimitives::kPasses] = {}, own_weights_ = false;
+  std::unique_ptr<const Fp32Convolution> fp32_;  // null if all passes are computed in BF16
+};
+
+template <typename Convolution>
+std::shared_ptr<const ConvolutionTraining> quickOrNull(const ConvolutionProblem& problem) {
+  auto convolution = std::make_shared<const Convolution>(problem);
   return convolution->isQuick() ? convolution : nullptr;
 }
 
-void sumRows(const float* dy, std::int64_t rows, std::int64_t columns, std::int32_t threads, float* db) {
+float valueOf(float value) { return value; }
+float valueOf(Bf16 value) { return bf16ToFloat(value.bits); }
+
+template <typename T>
+void sumRowsOf(const T* dy, std::int64_t rows, std::int64_t columns, std::int32_t threads, float* db) {
   constexpr std::int64_t kRows = 64;  // that are added in single precision
   parallelFor(columns, grainFor(rows), threads, [&](std::int64_t begin, std::int64_t end, int) {
     std::vector<double> sums(static_cast<std::size_t>(end - begin));
@@ -92,13 +191,27 @@ void sumRows(const float* dy, std::int64_t rows, std::int64_t columns, std::int3
     for (std::int64_t first = 0; first < rows; first += kRows) {
       std::fill(part.begin(), part.end(), 0.0f);
       for (std::int64_t row = first; row < std::min(rows, first + kRows); ++row) {
-        const float* const line = dy + row * columns + begin;
-        for (std::size_t c = 0; c < part.size(); ++c) part[c] += line[c];
+        const T* const line = dy + row * columns + begin;
+        for (std::size_t c = 0; c < part.size(); ++c) part[c] += valueOf(line[c]);
       }
       for (std::size_t c = 0; c < part.size(); ++c) sums[c] += part[c];
     }
     std::copy(sums.begin(), sums.end(), db + begin);
   });
+}
+
+}  // namespace
+
+std::shared_ptr<const ConvolutionTraining> prepareConvolution(const ConvolutionProblem& problem) {
+  return problem.bf16 ? quickOrNull<Bf16Convolution>(problem) : quickOrNull<Fp32Convolution>(problem);
+}
+
+void sumRows(const float* dy, std::int64_t rows, std::int64_t columns, std::int32_t threads, float* db) {
+  sumRowsOf(dy, rows, columns, threads, db);
+}
+
+void sumRows(const Bf16* dy, std::int64_t rows, std::int64_t columns, std::int32_t threads, float* db) {
+  sumRowsOf(dy, rows, columns, threads, db);
 }
 
 }  // namespace ipex_studio

@@ -5,11 +5,14 @@
 //                         of few pixels, where the library multiplies mostly padding or a few rows at a time
 //   a depthwise kernel    of ours for gradients of weights where the library has none
 //
-// All take and give memory with channels last, and weights in the order of the parameter, which no state leaves.
+// All take and give memory with channels last, and weights in the order of the parameter, which no state leaves. Where
+// images are BF16, weights are rounded to it on their way into the library's order, and their gradients are FP32 sums
+// that nothing rounds.
 #pragma once
 
 #include <memory>
 
+#include "kernels/common/bf16.h"
 #include "kernels/training/convolution_problem.h"
 
 namespace ipex_studio {
@@ -18,10 +21,10 @@ class ConvolutionTraining {
  public:
   virtual ~ConvolutionTraining() = default;
 
-  // y = x ∗ w + bias. `bias`: one number for each output, or null.
-  virtual void forward(const float* x, const float* w, const float* bias, float* y) const = 0;
-  virtual void sourceGradient(const float* w, const float* dy, float* dx) const = 0;
-  virtual void weightGradient(const float* x, const float* dy, float* dw) const = 0;
+  // y = x ∗ w + bias. `bias`: one number for each output, or null. Images are of the problem's type.
+  virtual void forward(const void* x, const float* w, const float* bias, void* y) const = 0;
+  virtual void sourceGradient(const float* w, const void* dy, void* dx) const = 0;
+  virtual void weightGradient(const void* x, const void* dy, float* dw) const = 0;
 };
 
 // The convolution, or null where only slow code would compute it: groups that are not depthwise for some sizes. The
@@ -30,5 +33,6 @@ std::shared_ptr<const ConvolutionTraining> prepareConvolution(const ConvolutionP
 
 // db[c] = Σ over rows of dy[row, c], in an order that does not depend on the number of threads.
 void sumRows(const float* dy, std::int64_t rows, std::int64_t columns, std::int32_t threads, float* db);
+void sumRows(const Bf16* dy, std::int64_t rows, std::int64_t columns, std::int32_t threads, float* db);
 
 }  // namespace ipex_studio

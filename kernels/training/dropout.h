@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/common/bf16.h"
+
 namespace ipex_studio {
 
 struct DropoutJob {
@@ -18,5 +20,6 @@ struct DropoutJob {
 // y = x / (1 - p) for elements that are kept, x · 0 for others; y may be x. Element i is kept if word i % 4 of Philox
 // (philox.h) with the seed as key and i / 4 as counter is at least p · 2³². The gradient is the same of dy.
 void dropElements(const DropoutJob& job, const float* x, float* y);
+void dropElements(const DropoutJob& job, const Bf16* x, Bf16* y);
 
 }  // namespace ipex_studio

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/training/dropout.h"
+#include "kernels/training/elements-inl.h"
 #include "kernels/training/philox.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -53,8 +54,9 @@ HWY_INLINE void drawDropWords(std::uint64_t seed, std::uint64_t first, std::uint
 #endif
 
 // Elements [begin, end); begin is a multiple of kDropBlock. Words below `threshold` drop theirs.
-void runDropout(std::uint64_t seed, std::uint32_t threshold, float scale, const float* x, std::int64_t begin,
-                std::int64_t end, float* y) {
+template <typename T>
+HWY_INLINE void dropFrom(std::uint64_t seed, std::uint32_t threshold, float scale, const T* x, std::int64_t begin,
+                         std::int64_t end, T* y) {
   HWY_ALIGN std::uint32_t words[kDropBlock];
   const hn::ScalableTag<float> d;
   const hn::Rebind<std::uint32_t, decltype(d)> integers;
@@ -67,14 +69,27 @@ void runDropout(std::uint64_t seed, std::uint32_t threshold, float scale, const 
   for (std::int64_t block = begin; block < end; block += kDropBlock) {
     drawDropWords(seed, static_cast<std::uint64_t>(block / 4), words);
     const std::int64_t count = std::min(kDropBlock, end - block);
+    const auto drop = [&](std::int64_t at, std::int64_t part) HWY_ATTR {
+      const auto word = hn::BitCast(ordered, hn::Xor(hn::Load(integers, words + at), turn));
+      const auto factor = hn::IfThenZeroElse(hn::RebindMask(d, hn::Lt(word, least)), kept);
+      storeElements(hn::Mul(loadElements(x + block + at, part), factor), y + block + at, part);
+    };
     std::int64_t i = 0;
     for (; i + lanes <= count; i += lanes) {
-      const auto word = hn::BitCast(ordered, hn::Xor(hn::Load(integers, words + i), turn));
-      const auto factor = hn::IfThenZeroElse(hn::RebindMask(d, hn::Lt(word, least)), kept);
-      hn::StoreU(hn::Mul(hn::LoadU(d, x + block + i), factor), d, y + block + i);
+      drop(i, lanes);
     }
-    for (; i < count; ++i) y[block + i] = x[block + i] * (words[i] >= threshold ? scale : 0.0f);
+    if (i < count) drop(i, count - i);
   }
+}
+
+void runDropout(std::uint64_t seed, std::uint32_t threshold, float scale, const float* x, std::int64_t begin,
+                std::int64_t end, float* y) {
+  dropFrom(seed, threshold, scale, x, begin, end, y);
+}
+
+void runDropoutBf16(std::uint64_t seed, std::uint32_t threshold, float scale, const Bf16* x, std::int64_t begin,
+                    std::int64_t end, Bf16* y) {
+  dropFrom(seed, threshold, scale, x, begin, end, y);
 }
 
 }  // namespace ipex_studio::HWY_NAMESPACE
@@ -90,20 +105,29 @@ namespace ipex_studio {
 namespace {
 
 HWY_EXPORT(runDropout);
+HWY_EXPORT(runDropoutBf16);
 
-}  // namespace
-
-void dropElements(const DropoutJob& job, const float* x, float* y) {
+template <typename Run, typename T>
+void shareElements(const DropoutJob& job, const Run& run, const T* x, T* y) {
   constexpr std::int64_t kBlock = 256, kOps = 4;  // elements, and operations for each
   constexpr double kWords = 4294967296.0;
   const bool all = job.p >= 1;
   const auto threshold = static_cast<std::uint32_t>(std::min(std::ceil(job.p * kWords), kWords - 1));
   const float scale = all ? 0.0f : static_cast<float>(1 / (1 - job.p));
-  const auto run = IPEX_SELECT_TARGET(runDropout, job.isa);
   parallelFor((job.count + kBlock - 1) / kBlock, grainFor(kOps * kBlock), job.threads,
               [&](std::int64_t begin, std::int64_t end, int) {
                 run(job.seed, threshold, scale, x, begin * kBlock, std::min(end * kBlock, job.count), y);
               });
+}
+
+}  // namespace
+
+void dropElements(const DropoutJob& job, const float* x, float* y) {
+  shareElements(job, IPEX_SELECT_TARGET(runDropout, job.isa), x, y);
+}
+
+void dropElements(const DropoutJob& job, const Bf16* x, Bf16* y) {
+  shareElements(job, IPEX_SELECT_TARGET(runDropoutBf16, job.isa), x, y);
 }
 
 }  // namespace ipex_studio

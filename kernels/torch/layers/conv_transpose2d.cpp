@@ -4,7 +4,7 @@
 //                    int[2] dilation) -> Tensor
 //
 // It is the gradient of a convolution with the same weights with respect to its image: the convolution's own forward
-// pass gives the gradient of x. Orders of memory and what goes to PyTorch instead are those of conv2d.
+// pass gives the gradient of x. Types, orders of memory and what goes to PyTorch instead are those of conv2d.
 #include <ATen/Parallel.h>
 #include <torch/library.h>
 #include <torch/script.h>
@@ -36,6 +36,7 @@ ConvolutionProblem problemOf(const at::Tensor& x, const at::Tensor& w, const Tra
   problem.padding = pairOf(numbers.padding);
   problem.dilation = pairOf(numbers.dilation);
   problem.threads = at::get_num_threads();
+  problem.bf16 = isBf16(x);
   for (const std::size_t axis : {0, 1}) {
     problem.size[axis] = (x.size(static_cast<std::int64_t>(axis) + 2) - 1) * problem.stride[axis] -
                          2 * problem.padding[axis] + problem.dilation[axis] * (problem.kernel[axis] - 1) +
@@ -47,7 +48,7 @@ ConvolutionProblem problemOf(const at::Tensor& x, const at::Tensor& w, const Tra
 // The convolution of these operands if it is one that we compute.
 KeptConvolution transposedFor(const at::Tensor& x, const at::Tensor& w, const TransposedBias& b,
                               const TransposedNumbers& numbers) {
-  if (!isPlainOfRank(x, 4) || !isPlainOfRank(w, 4) || numbers.groups < 1) return nullptr;
+  if (!isPlainImage(x) || !isPlainOfRank(w, 4) || numbers.groups < 1) return nullptr;
   if (x.size(1) != w.size(0) || x.size(1) % numbers.groups != 0) return nullptr;
   if (!isPlainBias(b, w.size(1) * numbers.groups)) return nullptr;
   const ConvolutionProblem problem = problemOf(x, w, numbers);
@@ -65,7 +66,7 @@ at::Tensor runTransposed(const ConvolutionTraining& convolution, const at::Tenso
   const ConvolutionProblem problem = problemOf(x, w, numbers);
   at::Tensor y = at::empty({x.size(0), problem.channels, problem.size[0], problem.size[1]},
                            x.options().memory_format(kPixelOrder));
-  convolution.sourceGradient(floatsOf(weights), floatsOf(image), y.data_ptr<float>());
+  convolution.sourceGradient(floatsOf(weights), image.data_ptr(), y.data_ptr());
   if (b && b->defined()) y.add_(b->view({1, -1, 1, 1}));
   return y;
 }
@@ -96,21 +97,21 @@ class ConvolutionTransposed2d : public torch::autograd::Function<ConvolutionTran
     const c10::List<bool> asked = data["wanted"].toBoolList();
     const std::array<bool, 3> wanted{asked[0], asked[1], asked[2]};
     const KeptConvolution convolution = at::GradMode::is_enabled() ? nullptr : transposedFor(x, w, {}, numbers);
-    if (!convolution || !isPlainOfRank(gradients[0], 4)) {
-      auto [dx, dw, db] = at::convolution_backward(gradients[0], x, w, at::IntArrayRef(w.size(1) * numbers.groups),
-                                                   numbers.stride, numbers.padding, numbers.dilation, true,
-                                                   numbers.output_padding, numbers.groups, wanted);
-      return {dx, dw, db, at::Tensor()};
+    if (!convolution || !isPlainGradient(gradients[0], x)) {
+      auto [dx, dw, db] = at::convolution_backward(
+          gradients[0], x, inTypeOf(x, w), at::IntArrayRef(w.size(1) * numbers.groups), numbers.stride, numbers.padding,
+          numbers.dilation, true, numbers.output_padding, numbers.groups, wanted);
+      return {dx, inTypeOf(w, dw), inTypeOf(w, db), at::Tensor()};
     }
     const at::Tensor dy = gradients[0].contiguous(kPixelOrder);
     at::Tensor dx, dw, db;
     if (wanted[0]) {
       dx = emptyInPixelOrder(x);
-      convolution->forward(floatsOf(dy), floatsOf(w.contiguous(kPixelOrder)), nullptr, dx.data_ptr<float>());
+      convolution->forward(dy.data_ptr(), floatsOf(w.contiguous(kPixelOrder)), nullptr, dx.data_ptr());
     }
     if (wanted[1]) {
       dw = emptyInPixelOrder(w);
-      convolution->weightGradient(floatsOf(dy), floatsOf(x.contiguous(kPixelOrder)), dw.data_ptr<float>());
+      convolution->weightGradient(dy.data_ptr(), x.contiguous(kPixelOrder).data_ptr(), dw.data_ptr<float>());
     }
     if (wanted[2]) db = biasGradient(dy);
     return {dx, dw, db, at::Tensor()};
@@ -119,7 +120,8 @@ class ConvolutionTransposed2d : public torch::autograd::Function<ConvolutionTran
 
 at::Tensor stockTransposed(const at::Tensor& x, const at::Tensor& w, const TransposedBias& b,
                            const TransposedNumbers& n) {
-  return at::conv_transpose2d(x, w, b, n.stride, n.padding, n.output_padding, n.groups, n.dilation);
+  return at::conv_transpose2d(x, inTypeOf(x, w), inTypeOf(x, b), n.stride, n.padding, n.output_padding, n.groups,
+                              n.dilation);
 }
 
 at::Tensor convTranspose2d(const at::Tensor& x, const at::Tensor& w, const TransposedBias& b, at::IntArrayRef stride,
@@ -138,6 +140,17 @@ at::Tensor convTranspose2dAutograd(const at::Tensor& x, const at::Tensor& w, con
                                          : stockTransposed(x, w, b, numbers);
 }
 
+at::Tensor convTranspose2dUnderAutocast(const at::Tensor& x, const at::Tensor& w, const TransposedBias& b,
+                                        at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef output_padding,
+                                        std::int64_t groups, at::IntArrayRef dilation) {
+  if (!autocastIsBf16()) return at::conv_transpose2d(x, w, b, stride, padding, output_padding, groups, dilation);
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("ipex_studio::conv_transpose2d", "")
+                             .typed<decltype(convTranspose2dUnderAutocast)>();
+  return op.call(autocastToBf16(x), w, b, stride, padding, output_padding, groups, dilation);
+}
+
 at::Tensor convTranspose2dMeta(const at::Tensor& x, const at::Tensor& w, const TransposedBias& b,
                                at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef output_padding,
                                std::int64_t groups, at::IntArrayRef dilation) {
@@ -154,5 +167,6 @@ TORCH_LIBRARY_FRAGMENT(ipex_studio, m) {
 TORCH_LIBRARY_IMPL(ipex_studio, CPU, m) { m.impl("conv_transpose2d", convTranspose2d); }
 TORCH_LIBRARY_IMPL(ipex_studio, Meta, m) { m.impl("conv_transpose2d", convTranspose2dMeta); }
 TORCH_LIBRARY_IMPL(ipex_studio, Autograd, m) { m.impl("conv_transpose2d", convTranspose2dAutograd); }
+TORCH_LIBRARY_IMPL(ipex_studio, AutocastCPU, m) { m.impl("conv_transpose2d", convTranspose2dUnderAutocast); }
 
 }  // namespace ipex_studio

@@ -2,10 +2,10 @@
 //
 //   dropout(Tensor x, float p, bool training) -> Tensor
 //
-// In training FP32 on the CPU is dropped by a counter-based generator, whose seed is the next number of libtorch's
-// generator of the CPU: which elements those are depends on its seed and their places in memory, not on threads. All
-// else goes to aten::dropout, whose random numbers are others. The gradient draws the same numbers again; it can be
-// differentiated.
+// In training FP32 or BF16 on the CPU is dropped by a counter-based generator, whose seed is the next number of
+// libtorch's generator of the CPU: which elements those are depends on its seed and their places in memory, not on
+// threads. All else goes to aten::dropout, whose random numbers are others. The gradient draws the same numbers again;
+// it can be differentiated.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 #include <torch/library.h>
@@ -29,7 +29,7 @@ std::uint64_t nextSeed() {
 }
 
 bool isForCounters(const at::Tensor& x, double p, bool training) {
-  return training && p > 0 && p <= 1 && isPlainFloats(x) && x.numel() > 0;
+  return training && p > 0 && p <= 1 && isPlainValues(x) && x.numel() > 0;
 }
 
 // The values of `tensor` as memory without gaps, in the order of `strides` if those have none.
@@ -42,7 +42,8 @@ at::Tensor inOrder(const at::Tensor& tensor, at::IntArrayRef strides) {
 // `x` has no gaps, and neither has the result, which lies alike.
 at::Tensor dropped(const at::Tensor& x, double p, std::uint64_t seed) {
   at::Tensor y = at::empty_strided(x.sizes(), x.strides(), x.options());
-  dropElements({seed, p, x.numel(), at::get_num_threads(), {}}, x.data_ptr<float>(), y.data_ptr<float>());
+  const DropoutJob job{seed, p, x.numel(), at::get_num_threads(), {}};
+  isBf16(x) ? dropElements(job, bf16Of(x), bf16Of(y)) : dropElements(job, x.data_ptr<float>(), y.data_ptr<float>());
   return y;
 }
 
@@ -63,7 +64,7 @@ class Dropout : public torch::autograd::Function<Dropout> {
     const auto seed = static_cast<std::uint64_t>(context->saved_data["seed"].toInt());
     const std::vector<std::int64_t> strides = context->saved_data["strides"].toIntVector();
     const at::Tensor& dy = gradients[0];
-    if (!at::GradMode::is_enabled() && isPlainFloats(dy)) return {dropped(inOrder(dy, strides), p, seed), {}};
+    if (!at::GradMode::is_enabled() && isPlainValues(dy)) return {dropped(inOrder(dy, strides), p, seed), {}};
     const at::Tensor ones = at::empty_strided(dy.sizes(), strides, at::kFloat).fill_(1);
     return {dy * dropped(ones, p, seed), {}};
   }

@@ -28,8 +28,11 @@ at::Tensor emptyInPixelOrder(const at::Tensor& tensor) {
 
 at::Tensor biasGradient(const at::Tensor& dy) {
   const std::int64_t channels = dy.size(1);
-  at::Tensor sums = at::empty({channels}, dy.options());
-  sumRows(floatsOf(dy), dy.numel() / channels, channels, at::get_num_threads(), sums.data_ptr<float>());
+  at::Tensor sums = at::empty({channels}, dy.options().dtype(at::kFloat));
+  const auto add = [&](const auto* values) {
+    sumRows(values, dy.numel() / channels, channels, at::get_num_threads(), sums.data_ptr<float>());
+  };
+  isBf16(dy) ? add(bf16Of(dy)) : add(floatsOf(dy));
   return sums;
 }
 

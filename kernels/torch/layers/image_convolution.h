@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/torch/layers/autocast.h"
 #include "kernels/torch/layers/plain_floats.h"
 #include "kernels/training/convolution_training.h"
 
@@ -20,6 +21,16 @@ KeptConvolution convolutionFor(const ConvolutionProblem& problem);
 
 inline bool isPlainOfRank(const at::Tensor& tensor, std::int64_t rank) {
   return tensor.dim() == rank && isPlainFloats(tensor) && tensor.numel() > 0;
+}
+
+// True for images that kernels read: FP32 or BF16.
+inline bool isPlainImage(const at::Tensor& tensor) {
+  return tensor.dim() == 4 && isPlainValues(tensor) && tensor.numel() > 0;
+}
+
+// True for a gradient of images that kernels read together with `image`.
+inline bool isPlainGradient(const at::Tensor& gradient, const at::Tensor& image) {
+  return isPlainImage(gradient) && gradient.scalar_type() == image.scalar_type();
 }
 
 // True for no bias, or one that kernels read.
@@ -38,7 +49,7 @@ inline const float* floatsOf(const at::Tensor& tensor) { return tensor.defined()
 // their strides are equal, which those along axes of one place need not be.
 at::Tensor emptyInPixelOrder(const at::Tensor& tensor);
 
-// The gradient of a bias: the sum over all pixels of `dy`, which has channels last.
+// The gradient of a bias, FP32: the sum over all pixels of `dy`, which has channels last.
 at::Tensor biasGradient(const at::Tensor& dy);
 
 }  // namespace ipex_studio

@@ -7,22 +7,27 @@ from torch import nn
 
 from . import _engine  # noqa: F401 - brings the operators
 from ._patched import patch, role
-from ._versions import autocast_is_on
+from ._versions import autocast_dtype, autocast_is_on
 
 _ROLE = "trained"
 
 
 def _may_compute(input: Any, *numbers: Any) -> bool:
-    """True if kernels may compute this call: an image in FP32, not for a trace, not under autocast."""
-    if type(input) not in (torch.Tensor, nn.Parameter) or torch.jit.is_tracing() or autocast_is_on():
+    """True if kernels may compute this call: values in FP32, or in BF16 under autocast, and parameters in FP32; not
+    for a trace."""
+    if type(input) not in (torch.Tensor, nn.Parameter) or torch.jit.is_tracing():
         return False
-    return input.dim() == 4 and all(number is None or number.dtype == torch.float32 for number in (input, *numbers))
+    low = autocast_is_on()
+    if low and autocast_dtype() != torch.bfloat16:
+        return False
+    fits = input.dtype == torch.float32 or (low and input.dtype == torch.bfloat16)
+    return fits and all(number is None or number.dtype == torch.float32 for number in numbers)
 
 
 def _convolution(base: type) -> Callable:
     def forward(self, input):
         zeros = self.padding_mode == "zeros" and not isinstance(self.padding, str)
-        if not (zeros and _may_compute(input, self.weight)):
+        if not (zeros and _may_compute(input, self.weight) and input.dim() == 4):
             return base.forward(self, input)
         return torch.ops.ipex_studio.conv2d(input, self.weight, self.bias, self.stride, self.padding, self.dilation,
                                             self.groups)
@@ -32,7 +37,8 @@ def _convolution(base: type) -> Callable:
 
 def _transposed(base: type) -> Callable:
     def forward(self, input, output_size=None):
-        if output_size is not None or self.padding_mode != "zeros" or not _may_compute(input, self.weight):
+        fits = _may_compute(input, self.weight) and input.dim() == 4
+        if output_size is not None or self.padding_mode != "zeros" or not fits:
             return base.forward(self, input, output_size)
         return torch.ops.ipex_studio.conv_transpose2d(input, self.weight, self.bias, self.stride, self.padding,
                                                       self.output_padding, self.groups, self.dilation)
@@ -42,7 +48,7 @@ def _transposed(base: type) -> Callable:
 
 def _is_for_norm(layer: nn.BatchNorm2d, input: torch.Tensor) -> bool:
     """True if the image has channels last, and more than one value in each."""
-    fits = input.numel() > input.shape[1] == layer.num_features
+    fits = input.dim() == 4 and input.numel() > input.shape[1] == layer.num_features
     return fits and input.is_contiguous(memory_format=torch.channels_last)
 
 
@@ -62,8 +68,17 @@ def _batch_norm(base: type) -> Callable:
     return forward
 
 
+def _linear(base: type) -> Callable:
+    def forward(self, input):
+        if not _may_compute(input, self.weight, self.bias):
+            return base.forward(self, input)
+        return torch.ops.ipex_studio.train_linear(input, self.weight, self.bias)
+
+    return forward
+
+
 _FORWARDS: Dict[type, Callable] = {nn.Conv2d: _convolution, nn.ConvTranspose2d: _transposed,
-                                   nn.BatchNorm2d: _batch_norm}
+                                   nn.BatchNorm2d: _batch_norm, nn.Linear: _linear}
 
 
 @role(_ROLE)

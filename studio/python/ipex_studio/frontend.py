@@ -145,8 +145,9 @@ def _prepare_training(model: nn.Module, dtype: Optional[torch.dtype], by_kernels
     if _channels_last:
         to_channels_last(model)
     counts = train_by_kernels(model) if _channels_last and by_kernels else {}
+    *others, last = [f"{count} {kind}" for kind, count in counts.items()] or ["no layers"]
     logger.info("%s trains %s by kernels of ipex_studio, other layers by those of torch.", type(model).__name__,
-                " and ".join(f"{count} {kind}" for kind, count in counts.items()) or "no layers")
+                f"{', '.join(others)} and {last}" if others else last)
 
 
 def _optimize_script(module: torch.jit.ScriptModule, dtype: Optional[torch.dtype], sample_input: Any,

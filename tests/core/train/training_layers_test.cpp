@@ -2,7 +2,9 @@
 // libtorch in double precision, and continuation bit for bit.
 #include "core/train/training_layers.h"
 
+#include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/passes/inliner.h>
 
 #include <algorithm>
 #include <cmath>
@@ -79,6 +81,41 @@ TEST(TrainingLayers, TakeTheirKinds) {
                    {"aten::conv2d", 1}}));
 }
 
+const char* const kNorm = R"IR(
+  %n : Tensor = aten::batch_norm(%c, %none, %none, %none, %none, %training, %rate, %rate, %no)
+)IR";
+
+// A normalization takes the ReLU behind it, and a sum between the two.
+TEST(TrainingLayers, NormsTakeWhatFollows) {
+  const Kinds alone{{"ipex_studio::conv2d", 1}, {"ipex_studio::batch_norm2d", 1}};
+  const auto normed = [](const std::string& more) { return changedWith(kNorm + more); };
+  EXPECT_EQ(normed("  %r : Tensor = aten::relu(%n)\n  return (%r)\n"), alone);
+  EXPECT_EQ(normed("  %r : Tensor = aten::relu_(%n)\n  return (%r)\n"), alone);
+  for (const char* sum : {"aten::add(%n, %x, %one)", "aten::add_(%n, %x, %one)", "aten::add(%x, %n, %one)"}) {
+    const std::string text = "  %s : Tensor = " + std::string(sum) + "\n  %r : Tensor = aten::relu_(%s)\n";
+    EXPECT_EQ(normed(text + "  return (%r)\n"), alone) << sum;
+  }
+  const auto more = [&alone](const std::vector<std::string>& kinds) {
+    Kinds all = alone;
+    for (const std::string& kind : kinds) ++all[kind];
+    return all;
+  };
+  EXPECT_EQ(normed("  %r : Tensor = aten::relu(%n)\n  return (%r, %n)\n"), more({"aten::relu"}));
+  EXPECT_EQ(normed("  %s : Tensor = aten::add_(%x, %n, %one)\n  %r : Tensor = aten::relu(%s)\n  return (%r)\n"),
+            more({"aten::add_", "aten::relu"}));
+  EXPECT_EQ(normed("  %s : Tensor = aten::add(%n, %n, %one)\n  %r : Tensor = aten::relu(%s)\n  return (%r)\n"),
+            more({"aten::add", "aten::relu"}));
+  EXPECT_EQ(normed("  %s : Tensor = aten::add(%n, %x, %one)\n  %r : Tensor = aten::relu(%s)\n  return (%r, %s)\n"),
+            more({"aten::add", "aten::relu"}));
+  EXPECT_EQ(normed("  %two : int = prim::Constant[value=2]()\n  %s : Tensor = aten::add(%n, %x, %two)\n"
+                   "  %r : Tensor = aten::relu(%s)\n  return (%r)\n"),
+            more({"aten::add", "aten::relu"}));
+  // What is normalized changes before the sum.
+  EXPECT_EQ(normed("  %z : Tensor = aten::mul_(%c, %rate)\n  %s : Tensor = aten::add(%n, %z, %one)\n"
+                   "  %r : Tensor = aten::relu(%s)\n  return (%r)\n"),
+            more({"aten::mul_", "aten::add", "aten::relu"}));
+}
+
 // Where memory in another order would show, all stays as it is.
 TEST(TrainingLayers, LeaveGraphsThatSeeTheOrderOfMemory) {
   const Kinds written = changedWith(R"IR(
@@ -107,6 +144,39 @@ TEST(TrainingLayers, TakeGraphsThatWriteBeforeAViewOrIntoItAlone) {
 }
 
 constexpr std::int64_t kImageClasses = 5;
+
+// A residual block with a normalization on both ways.
+torch::jit::Module residualNetwork() {
+  at::manual_seed(5);
+  torch::jit::Module module("Residual");
+  const auto weight = [&](const char* name, const std::vector<std::int64_t>& sizes) {
+    const at::Tensor values = at::randn(sizes) / std::sqrt(static_cast<double>(at::empty(sizes)[0].numel()));
+    module.register_parameter(name, values.set_requires_grad(true), false);
+  };
+  weight("w1", {9, 3, 3, 3});
+  weight("w2", {9, 9, 3, 3});
+  weight("w3", {9, 3, 1, 1});
+  weight("w4", {kImageClasses, 9});
+  for (const char* norm : {"1", "2", "3"}) {
+    const auto named = [&norm](const char* name) { return std::string(name) + norm; };
+    module.register_parameter(named("scale"), (at::rand({9}) + 0.5).set_requires_grad(true), false);
+    module.register_parameter(named("shift"), at::randn({9}).set_requires_grad(true), false);
+    module.register_buffer(named("mean"), at::zeros({9}));
+    module.register_buffer(named("variance"), at::ones({9}));
+  }
+  module.define(R"(
+def forward(self, x):
+  h = torch.conv2d(x, self.w1, None, [2, 2], [1, 1], [1, 1], 1)
+  h = torch.relu(torch.batch_norm(h, self.scale1, self.shift1, self.mean1, self.variance1, True, 0.1, 1e-5, False))
+  h = torch.conv2d(h, self.w2, None, [1, 1], [1, 1], [1, 1], 1)
+  h = torch.batch_norm(h, self.scale2, self.shift2, self.mean2, self.variance2, True, 0.1, 1e-5, False)
+  z = torch.conv2d(x, self.w3, None, [2, 2], [0, 0], [1, 1], 1)
+  z = torch.batch_norm(z, self.scale3, self.shift3, self.mean3, self.variance3, True, 0.1, 1e-5, False)
+  h = torch.relu_(torch.add(h, z))
+  return torch.linear(torch.mean(h, [2, 3]), self.w4)
+)");
+  return module;
+}
 
 // Convolutions of odd widths, with groups, strides and dilation, one transposed; a normalization; a view; dropout by
 // `p`.
@@ -173,6 +243,89 @@ struct NotedLosses : TrainingWatch {
 double distance(const at::Tensor& a, const at::Tensor& b) {
   return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>() /
          std::max(1.0, b.abs().max().item<double>());
+}
+
+// Autocast to BF16 for its scope.
+class AutocastScope {
+ public:
+  explicit AutocastScope(bool on) {
+    at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
+    at::autocast::set_cpu_enabled(on);
+  }
+  ~AutocastScope() {
+    at::autocast::clear_cache();
+    at::autocast::set_cpu_enabled(false);
+  }
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+};
+
+// Results and gradients of all parameters for a random cotangent.
+struct Differentiated {
+  at::Tensor result;
+  std::vector<at::Tensor> gradients;
+};
+
+enum class ComputedIn { kFp32, kAutocast, kFp64 };
+
+Differentiated differentiated(torch::jit::Module module, bool by_kernels, std::int64_t batch, ComputedIn type) {
+  const torch::jit::GraphOptimizerEnabledGuard plain(false);
+  const at::ScalarType wide = type == ComputedIn::kFp64 ? at::kDouble : at::kFloat;
+  module.to(wide);
+  TrainingForward forward(module, by_kernels);
+  at::manual_seed(static_cast<std::uint64_t>(batch));
+  const at::Tensor x = at::randn({batch, 3, 9, 11}), cotangent = at::randn({batch, kImageClasses});
+  Differentiated all;
+  {
+    const AutocastScope autocast(type == ComputedIn::kAutocast);
+    all.result = forward({x.to(wide)}).toTensor();
+  }
+  all.result.backward(cotangent.to(all.result.scalar_type()));
+  for (const at::Tensor& parameter : module.parameters()) all.gradients.push_back(parameter.grad());
+  return all;
+}
+
+TEST(TrainingLayers, SumsAndReluBehindNormsHaveTheirGradients) {
+  const auto graph = residualNetwork().get_method("forward").graph()->copy();
+  torch::jit::Inline(*graph);
+  useTrainingLayers(*graph);
+  for (const torch::jit::Node* node : allNodes(*graph)) {
+    EXPECT_FALSE(node->kind() == at::aten::relu || node->kind() == at::aten::add) << *node;
+  }
+  for (const std::int64_t batch : {1, 5}) {
+    const Differentiated ours = differentiated(residualNetwork(), true, batch, ComputedIn::kFp32);
+    const Differentiated right = differentiated(residualNetwork(), false, batch, ComputedIn::kFp64);
+    EXPECT_LE(distance(ours.result, right.result), 1e-5);
+    for (std::size_t i = 0; i < right.gradients.size(); ++i) {
+      EXPECT_LE(distance(ours.gradients[i], right.gradients[i]), 1e-5) << i;
+    }
+  }
+}
+
+// The norm of all differences of gradients.
+double gradientDistance(const Differentiated& a, const Differentiated& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.gradients.size(); ++i) {
+    sum += (a.gradients[i].to(at::kDouble) - b.gradients[i].to(at::kDouble)).square().sum().item<double>();
+  }
+  return std::sqrt(sum);
+}
+
+// In BF16 values have eight bits, and ReLU passes others; libtorch's autocast shows how far off gradients then are.
+TEST(TrainingLayers, AutocastIsNoFartherFromDoublePrecisionThanLibtorchs) {
+  double by_ours = 0, by_theirs = 0;
+  for (torch::jit::Module (*const make)() : {+[] { return residualNetwork(); }, +[] { return imageNetwork(0); }}) {
+    for (const std::int64_t batch : {1, 2, 5, 8}) {
+      const Differentiated ours = differentiated(make(), true, batch, ComputedIn::kAutocast);
+      const Differentiated theirs = differentiated(make(), false, batch, ComputedIn::kAutocast);
+      const Differentiated right = differentiated(make(), false, batch, ComputedIn::kFp64);
+      EXPECT_EQ(ours.result.scalar_type(), at::kBFloat16);
+      for (const at::Tensor& gradient : ours.gradients) EXPECT_EQ(gradient.scalar_type(), at::kFloat);
+      by_ours += gradientDistance(ours, right);
+      by_theirs += gradientDistance(theirs, right);
+    }
+  }
+  EXPECT_LE(by_ours, by_theirs);
 }
 
 // A random cotangent, through forward as a training runs it, and through libtorch's in double precision.
@@ -282,39 +435,69 @@ TEST(TrainingLayers, GoOnFromACheckpointBitForBit) {
   }
 }
 
-// The CPU's time for a step with libtorch's layers over that with ours, by turns, which other programs disturb little:
-// OMP_NUM_THREADS=1 IPEX_TRAIN_MODEL=model.pt IPEX_TRAIN_DATA=data.pt IPEX_TRAIN_BATCH=16 build/train_tests
-//   --gtest_also_run_disabled_tests --gtest_filter=*StepsByTurns
+// CPU time of steps by turns: libtorch's layers and ours, in FP32 and under autocast, with a second training of
+// ours in BF16 for what turns alone make of a ratio. IPEX_TRAIN_ONLY, which may be left out, runs one kind, for a
+// profiler.
+// IPEX_TRAIN_MODEL=m.pt IPEX_TRAIN_DATA=d.pt IPEX_TRAIN_BATCH=32 IPEX_TRAIN_ROUNDS=20 IPEX_TRAIN_ONLY='ours bf16'
+//   build/train_tests --gtest_also_run_disabled_tests --gtest_filter='*StepsByTurns'
 TEST(TrainingLayers, DISABLED_StepsByTurns) {
-  const auto setting = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
-  DataSetOptions data_options;
-  data_options.batch = std::stoll(setting("IPEX_TRAIN_BATCH"));
-  data_options.any_targets = data_options.for_training = true;
-  DataSet data(setting("IPEX_TRAIN_DATA"), data_options), same(setting("IPEX_TRAIN_DATA"), data_options);
-  TrainingOptions options;
-  options.epochs = 1000;
-  const auto load = [&] { return torch::jit::load(setting("IPEX_TRAIN_MODEL")); };
-  Training ours(load(), data, nullptr, options);
-  options.by_kernels = false;
-  Training theirs(load(), same, nullptr, options);
-  const auto timed = [](Training& training) {
-    TrainingWatch silent;
+  const auto setting = [](const char* name, const char* otherwise) {
+    return std::string(std::getenv(name) ? std::getenv(name) : otherwise);
+  };
+  struct Kind {
+    const char* name;
+    bool bf16, ours;
+  };
+  constexpr Kind kKinds[] = {{"ours bf16", true, true},
+                             {"ours bf16 again", true, true},
+                             {"ours fp32", false, true},
+                             {"libtorch autocast", true, false},
+                             {"libtorch fp32", false, false}};
+  constexpr std::size_t kCount = std::size(kKinds);
+  std::vector<std::unique_ptr<DataSet>> data;
+  std::vector<std::unique_ptr<Training>> trainings;
+  for (const Kind& kind : kKinds) {
+    DataSetOptions data_options;
+    data_options.batch = std::stoll(setting("IPEX_TRAIN_BATCH", "32"));
+    data_options.any_targets = data_options.for_training = true;
+    data.push_back(std::make_unique<DataSet>(setting("IPEX_TRAIN_DATA", ""), data_options));
+    TrainingOptions options;
+    options.epochs = 1000;
+    options.optimizer = setting("IPEX_TRAIN_OPTIMIZER", "sgd:lr=0.01,momentum=0.9");
+    options.bf16 = kind.bf16;
+    options.by_kernels = kind.ours;
+    trainings.push_back(
+        std::make_unique<Training>(torch::jit::load(setting("IPEX_TRAIN_MODEL", "")), *data.back(), nullptr, options));
+  }
+  NotedLosses noted[kCount];
+  const auto timed = [&](std::size_t kind) {
     const std::clock_t begin = std::clock();
-    training.run(silent, 1);
+    trainings[kind]->run(noted[kind], 1);
     return 1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   };
-  constexpr int kWarm = 4, kRounds = 20;
-  std::vector<double> ratios, times;
-  for (int round = 0; round < kWarm + kRounds; ++round) {
-    const double by_theirs = timed(theirs), by_ours = timed(ours);
-    if (round < kWarm) continue;
-    ratios.push_back(by_theirs / by_ours);
-    times.push_back(by_ours);
+  constexpr int kWarm = 3;
+  const int rounds = std::stoi(setting("IPEX_TRAIN_ROUNDS", "20"));
+  const std::string only = setting("IPEX_TRAIN_ONLY", "");
+  std::vector<double> times[kCount], ratios[kCount];
+  for (int round = 0; round < kWarm + rounds; ++round) {
+    double now[kCount];
+    for (std::size_t kind = 0; kind < kCount; ++kind)
+      now[kind] = only.empty() || only == kKinds[kind].name ? timed(kind) : 1;
+    for (std::size_t kind = 0; round >= kWarm && kind < kCount; ++kind) {
+      times[kind].push_back(now[kind]);
+      ratios[kind].push_back(now[kind] / now[0]);
+    }
   }
-  std::sort(ratios.begin(), ratios.end());
-  std::sort(times.begin(), times.end());
-  std::printf("ratio %.3f [%.3f, %.3f], %.1f ms\n", ratios[kRounds / 2], ratios[2], ratios[kRounds - 3],
-              times[kRounds / 2]);
+  for (std::size_t kind = 0; kind < kCount; ++kind) {
+    std::sort(times[kind].begin(), times[kind].end());
+    std::sort(ratios[kind].begin(), ratios[kind].end());
+    const auto at = [&](double share) {
+      return ratios[kind][static_cast<std::size_t>(share * static_cast<double>(ratios[kind].size() - 1))];
+    };
+    std::printf("%-18s %8.1f ms  %.3f [%.3f, %.3f] × ours in bf16, last loss %.4f\n", kKinds[kind].name,
+                times[kind][times[kind].size() / 2], at(0.5), at(0.1), at(0.9),
+                noted[kind].losses.empty() ? 0.0 : noted[kind].losses.back());
+  }
 }
 
 }  // namespace

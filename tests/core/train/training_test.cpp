@@ -355,7 +355,7 @@ TEST(Trainings, Bf16KeepsParametersInFp32) {
   for (const at::Tensor& parameter : module.parameters()) EXPECT_EQ(parameter.scalar_type(), at::kFloat);
   EXPECT_EQ(training.record().precision, "bf16");
   DataSet same = files.data();
-  options.bf16 = options.by_kernels = false;
+  options.bf16 = false;
   Training wide(network(), same, nullptr, options);
   Noted in_fp32;
   wide.run(in_fp32);

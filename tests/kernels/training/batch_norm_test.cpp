@@ -41,9 +41,10 @@ struct NormResults {
   explicit NormResults(const NormOperands& o, bool affine = true)
       : y(o.x.size(), NAN), dx(y), mean(o.gamma.size(), NAN), inverse(mean), variance(mean), dgamma(mean), dbeta(mean) {
     const float *gamma = affine ? o.gamma.data() : nullptr, *beta = affine ? o.beta.data() : nullptr;
-    batchNormForward(o.job, o.x.data(), gamma, beta, y.data(), mean.data(), inverse.data(), variance.data());
-    batchNormBackward(o.job, o.x.data(), o.dy.data(), gamma, mean.data(), inverse.data(), dx.data(), dgamma.data(),
-                      dbeta.data());
+    const BatchNormChannels channels{gamma, beta, mean.data(), inverse.data()};
+    batchNormForward<float>(o.job, channels, o.x.data(), nullptr, y.data(), variance.data());
+    batchNormBackward<float>(o.job, channels,
+                             {o.x.data(), o.dy.data(), nullptr, dx.data(), nullptr, dgamma.data(), dbeta.data()});
   }
 
   Floats y, dx, mean, inverse, variance, dgamma, dbeta;
@@ -87,6 +88,127 @@ TEST(BatchNormTest, IsRightForAllSizes) {
         const NormResults results(operands, affine);
         for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
           expectChannel(operands, results, c, affine, rows < 4 ? 30 : 3);
+        }
+      }
+    }
+  }
+}
+
+std::vector<Bf16> rounded(const Floats& values) {
+  std::vector<Bf16> result(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) result[i].bits = floatToBf16(values[i]);
+  return result;
+}
+
+Floats rounded(const std::vector<Bf16>& values) {
+  Floats result(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) result[i] = bf16ToFloat(values[i].bits);
+  return result;
+}
+
+// Forward and backward with what follows, in FP32.
+struct Followed {
+  Floats y, dx, daddend, mean, dgamma, dbeta;
+};
+
+Followed followedBy(NormOperands& o, const Floats* addend, bool relu) {
+  Followed r{Floats(o.x.size(), NAN), Floats(o.x.size(), NAN), Floats(o.x.size(), NAN),
+             Floats(o.gamma.size()),  Floats(o.gamma.size()),  Floats(o.gamma.size())};
+  Floats inverse(o.gamma.size()), variance(o.gamma.size());
+  o.job.relu = relu;
+  const BatchNormChannels channels{o.gamma.data(), o.beta.data(), r.mean.data(), inverse.data()};
+  batchNormForward<float>(o.job, channels, o.x.data(), addend ? addend->data() : nullptr, r.y.data(), variance.data());
+  const bool by_result = addend != nullptr && relu;
+  batchNormBackward<float>(o.job, channels,
+                           {o.x.data(), o.dy.data(), by_result ? r.y.data() : nullptr, r.dx.data(),
+                            by_result ? r.daddend.data() : nullptr, r.dgamma.data(), r.dbeta.data()});
+  return r;
+}
+
+Followed followedByInBf16(NormOperands& o, const Floats* addend, bool relu) {
+  const std::vector<Bf16> x = rounded(o.x), dy = rounded(o.dy), more = addend ? rounded(*addend) : rounded(Floats());
+  std::vector<Bf16> y(x.size(), Bf16{0x7fc0}), dx(y), daddend(y);
+  Followed r;
+  r.mean = r.dgamma = r.dbeta = Floats(o.gamma.size());
+  Floats inverse(o.gamma.size()), variance(o.gamma.size());
+  o.job.relu = relu;
+  const BatchNormChannels channels{o.gamma.data(), o.beta.data(), r.mean.data(), inverse.data()};
+  batchNormForward<Bf16>(o.job, channels, x.data(), addend ? more.data() : nullptr, y.data(), variance.data());
+  const bool by_result = addend != nullptr && relu;
+  batchNormBackward<Bf16>(o.job, channels,
+                          {x.data(), dy.data(), by_result ? y.data() : nullptr, dx.data(),
+                           by_result ? daddend.data() : nullptr, r.dgamma.data(), r.dbeta.data()});
+  r.y = rounded(y);
+  r.dx = rounded(dx);
+  r.daddend = rounded(daddend);
+  return r;
+}
+
+void expectClose(const Floats& values, const Floats& right, double relative, double absolute, const char* what) {
+  ASSERT_EQ(values.size(), right.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    ASSERT_NEAR(values[i], right[i], absolute + relative * std::abs(right[i])) << what << ' ' << i;
+  }
+}
+
+// ReLU and addends in the same pass are what they are in passes of their own: bit for bit forward, and the gradient of
+// ReLU is that of the plain normalization for a masked dy.
+TEST(BatchNormTest, ComputesWhatFollows) {
+  for (const std::int64_t rows : {2, 65, 700}) {
+    for (const std::int64_t channels : {1, 17, 33}) {
+      for (const char* isa : {"", "avx2", "sse4"}) {
+        for (const bool adds : {false, true}) {
+          SCOPED_TRACE(testing::Message() << rows << " rows of " << channels << ' ' << isa << " addend " << adds);
+          NormOperands operands(rows, channels);
+          operands.job.isa = isa;
+          const Floats addend = operands.draw(rows * channels, 0);
+          const Followed plain = followedBy(operands, nullptr, false);
+          const Followed fused = followedBy(operands, adds ? &addend : nullptr, true);
+          Floats y = plain.y, dy = operands.dy;
+          for (std::size_t i = 0; i < y.size(); ++i) {
+            y[i] = std::max(0.0f, y[i] + (adds ? addend[i] : 0.0f));
+            if (y[i] <= 0) dy[i] = 0;
+          }
+          EXPECT_EQ(fused.y, y);
+          if (adds) {
+            EXPECT_EQ(fused.daddend, dy);
+          }
+          std::swap(operands.dy, dy);
+          const Followed masked = followedBy(operands, nullptr, false);
+          EXPECT_EQ(fused.dx, masked.dx);
+          EXPECT_EQ(fused.dgamma, masked.dgamma);
+          EXPECT_EQ(fused.dbeta, masked.dbeta);
+        }
+      }
+    }
+  }
+}
+
+// Values are rounded once, where they are written; sums are those of FP32.
+TEST(BatchNormTest, Bf16IsFp32RoundedAtTheEnd) {
+  constexpr double kRounding = 1.0 / 256;
+  for (const std::int64_t rows : {3, 65, 5000}) {
+    for (const std::int64_t channels : {1, 8, 33}) {
+      for (const bool adds : {false, true}) {
+        for (const char* isa : {"", "avx2", "sse4"}) {
+          SCOPED_TRACE(testing::Message() << rows << " rows of " << channels << ' ' << isa << " addend " << adds);
+          NormOperands operands(rows, channels);
+          operands.job.isa = isa;
+          operands.x = rounded(rounded(operands.x));
+          operands.dy = rounded(rounded(operands.dy));
+          const Floats addend = rounded(rounded(operands.draw(rows * channels, 0)));
+          const Followed wide = followedBy(operands, adds ? &addend : nullptr, true);
+          const Followed low = followedByInBf16(operands, adds ? &addend : nullptr, true);
+          expectClose(low.y, wide.y, kRounding, 1e-30, "y");
+          expectClose(low.dx, wide.dx, kRounding, 1e-6, "dx");
+          if (adds) {
+            EXPECT_EQ(low.daddend, wide.daddend);
+          }
+          EXPECT_EQ(low.mean, wide.mean);
+          EXPECT_EQ(low.dgamma, wide.dgamma);
+          EXPECT_EQ(low.dbeta, wide.dbeta);
+          operands.job.threads = 3;
+          EXPECT_EQ(followedByInBf16(operands, adds ? &addend : nullptr, true).dx, low.dx);
         }
       }
     }

@@ -121,6 +121,55 @@ TEST(ConvolutionTrainingTest, IsRightForAnyNumberOfThreads) {
   }
 }
 
+std::vector<Bf16> roundedToBf16(std::vector<float>* values) {
+  std::vector<Bf16> result(values->size());
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    result[i].bits = floatToBf16((*values)[i]);
+    (*values)[i] = bf16ToFloat(result[i].bits);
+  }
+  return result;
+}
+
+// Rounded once, from sums in FP32.
+void expectRounded(const std::vector<Bf16>& values, const std::vector<double>& right, std::int64_t summands,
+                   const char* what) {
+  ASSERT_EQ(values.size(), right.size()) << what;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double bound = 2.4e-7 * static_cast<double>(8 + summands) + std::abs(right[i]) / 256;
+    ASSERT_NEAR(bf16ToFloat(values[i].bits), right[i], bound) << what << ' ' << i;
+  }
+}
+
+// Weights are rounded to BF16, so they are given rounded here; their gradients are not.
+TEST(ConvolutionTrainingTest, Bf16SumsInFp32) {
+  const Bf16 nan{0x7fc0};
+  for (ConvolutionProblem p : convolutionProblems()) {
+    for (const std::int32_t threads : {1, 2}) {
+      p.threads = threads;
+      p.bf16 = true;
+      SCOPED_TRACE(testing::Message() << p.channels << " to " << p.outputs << ", " << p.size[0] << 'x' << p.size[1]
+                                      << ", kernel " << p.kernel[0] << ", threads " << threads);
+      const auto convolution = prepareConvolution(p);
+      if (p.groups == 1 || (p.isDepthwise() && p.dilation[0] == 1)) {
+        EXPECT_NE(convolution, nullptr);
+      }
+      if (!convolution) continue;
+      Operands operands(p);
+      const std::vector<Bf16> x = roundedToBf16(&operands.x), dy = roundedToBf16(&operands.dy);
+      roundedToBf16(&operands.w);
+      const ConvolutionRef ref = convolutionTrainingRef(p, operands.x, operands.w, operands.bias, operands.dy);
+      std::vector<Bf16> y(dy.size(), nan), dx(x.size(), nan);
+      std::vector<float> dw(operands.w.size(), NAN);
+      convolution->forward(x.data(), operands.w.data(), operands.bias.data(), y.data());
+      expectRounded(y, ref.y, p.taps() * p.groupChannels(), "y");
+      convolution->sourceGradient(operands.w.data(), dy.data(), dx.data());
+      expectRounded(dx, ref.dx, p.taps() * p.outputs / p.groups, "dx");
+      convolution->weightGradient(x.data(), dy.data(), dw.data());
+      expectNear(dw, ref.dw, p.rows(), "dw");
+    }
+  }
+}
+
 TEST(ConvolutionTrainingTest, ProductsByTapsAreRightForAllSizes) {
   for (const ConvolutionProblem& p : convolutionProblems()) {
     if (p.groups > 1) continue;
@@ -142,6 +191,11 @@ TEST(ConvolutionTrainingTest, DepthwiseGradientHasTheSameBitsForAnyNumberOfThrea
       p.threads = 2;
       depthwiseWeightGradient(p, operands.x.data(), operands.dy.data(), two.data(), isa);
       EXPECT_EQ(one, two);
+      std::vector<float> x = operands.x, dy = operands.dy, low(operands.w.size(), NAN), wide(low);
+      const std::vector<Bf16> low_x = roundedToBf16(&x), low_dy = roundedToBf16(&dy);
+      depthwiseWeightGradient(p, low_x.data(), low_dy.data(), low.data(), isa);
+      depthwiseWeightGradient(p, x.data(), dy.data(), wide.data(), isa);
+      EXPECT_EQ(low, wide);
     }
   }
 }

@@ -25,7 +25,7 @@ def trained(layer: nn.Module) -> nn.Module:
 
 
 def is_ours(module: nn.Module) -> bool:
-    classes = (nn.Conv2d, nn.ConvTranspose2d, nn.BatchNorm2d)
+    classes = (nn.Conv2d, nn.ConvTranspose2d, nn.BatchNorm2d, nn.Linear)
     return type(module) not in classes and isinstance(module, classes)
 
 
@@ -286,6 +286,101 @@ class BatchNorm(unittest.TestCase):
         self.assertGreater(layer.running_mean._version, version)
 
 
+class Linear(unittest.TestCase):
+    def test_gradients(self):
+        torch.manual_seed(10)
+        for inputs, outputs, bias in itertools.product(WIDTHS, WIDTHS, (True, False)):
+            for shape in ((1,), (5,), (3, 7), (2, 1, 31), ()):
+                with self.subTest(inputs=inputs, outputs=outputs, shape=shape):
+                    Convolution.check(self, nn.Linear(inputs, outputs, bias), torch.randn(*shape, inputs))
+
+    def test_second_derivatives(self):
+        torch.manual_seed(11)
+        layer, x = trained(nn.Linear(5, 4)), torch.randn(3, 5, requires_grad=True)
+
+        def penalty(layer, x):
+            gradient, = torch.autograd.grad(layer(x).sin().sum(), x, create_graph=True)
+            return torch.autograd.grad(gradient.square().sum(), [x, layer.weight, layer.bias])
+
+        exact = copy.deepcopy(layer).double()
+        for second, right in zip(penalty(layer, x), penalty(exact, x.detach().double().requires_grad_())):
+            self.assertLess(distance(second, right), 1e-4)
+
+    def test_what_torch_computes(self):
+        layer = trained(nn.Linear(3, 4))
+        for x in (torch.randn(0, 3), torch.randn(6, 2, 3).transpose(0, 1), torch.randn(2, 6)[:, ::2]):
+            torch.testing.assert_close(layer(x), nn.functional.linear(x, layer.weight, layer.bias))
+        with self.assertRaises(RuntimeError):
+            layer(torch.randn(2, 4))
+        with torch.no_grad():
+            self.assertFalse(layer(torch.randn(2, 3)).requires_grad)
+        double = copy.deepcopy(layer).double()
+        x = torch.randn(2, 3, dtype=torch.double, requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(double, x))
+        self.assertTrue(torch.autograd.gradgradcheck(double, x))
+
+
+class Autocast(unittest.TestCase):
+    """Values in BF16, parameters, their gradients, and statistics in FP32."""
+
+    LAYERS = (lambda: nn.Conv2d(17, 33, 3, padding=1), lambda: nn.Conv2d(17, 8, 1, stride=2, bias=False),
+              lambda: nn.Conv2d(17, 17, 3, padding=1, groups=17), lambda: nn.ConvTranspose2d(17, 9, 3, stride=2),
+              lambda: nn.Linear(9, 33), lambda: nn.BatchNorm2d(17))
+
+    def run_layer(self, layer, x, cotangent, low):
+        x = x.detach().clone(memory_format=torch.preserve_format).requires_grad_()
+        with torch.cpu.amp.autocast(enabled=low):
+            y = layer(x.to(torch.bfloat16) if low and isinstance(layer, nn.BatchNorm2d) else x)
+        return y, torch.autograd.grad(y, [x, *layer.parameters()], cotangent.to(y.dtype))
+
+    def test_values_and_gradients(self):
+        torch.manual_seed(12)
+        for make in self.LAYERS:
+            stock = make()
+            ours, exact = trained(copy.deepcopy(stock)), copy.deepcopy(stock).double()
+            x = torch.randn(3, 17, 7, 9).to(memory_format=torch.channels_last)
+            cotangent = torch.randn_like(stock(x))
+            y, gradients = self.run_layer(ours, x, cotangent, True)
+            with self.subTest(type(stock).__name__):
+                self.assertTrue(is_ours(ours))
+                self.assertEqual(y.dtype, torch.bfloat16)
+                right, exact_gradients = self.run_layer(exact, x.double(), cotangent.double(), False)
+                self.assertLess((y.double() - right).norm() / right.norm(), 0.01)
+                for gradient, correct in zip(gradients, exact_gradients):
+                    self.assertEqual(gradient.dtype, torch.float32)
+                    self.assertLess((gradient.double() - correct).norm() / correct.norm(), 0.01)
+
+    def test_weights_that_are_read_twice(self):
+        torch.manual_seed(13)
+        layer = trained(nn.Linear(17, 17))
+        x = torch.randn(5, 17)
+        with torch.cpu.amp.autocast():
+            y = layer(layer(x))
+        y.float().sum().backward()
+        exact = copy.deepcopy(layer).double()
+        exact.zero_grad()
+        exact(exact(x.double())).sum().backward()
+        for parameter, right in zip(layer.parameters(), exact.parameters()):
+            self.assertLess((parameter.grad.double() - right.grad).norm() / right.grad.norm(), 0.02)
+
+    def test_new_weights_count_in_the_next_step(self):
+        layer, x = trained(nn.Linear(8, 8)), torch.randn(3, 8)
+        for _ in range(3):
+            with torch.cpu.amp.autocast():
+                y = layer(x)
+            expected = nn.functional.linear(x, layer.weight, layer.bias)
+            self.assertLess((y.float() - expected).norm() / expected.norm(), 0.02)
+            layer.weight.data.add_(1)
+
+    def test_other_types_are_those_of_torch(self):
+        layer = trained(nn.Conv2d(3, 4, 3))
+        x = torch.randn(1, 3, 5, 5)
+        with torch.cpu.amp.autocast(enabled=False):
+            self.assertEqual(layer(x).dtype, torch.float32)
+        with torch.no_grad(), torch.cpu.amp.autocast():
+            self.assertEqual(layer(x).dtype, torch.bfloat16)
+
+
 class Derivatives(unittest.TestCase):
     """Those that kernels do not know are computed by torch."""
 
@@ -399,7 +494,7 @@ class Models(unittest.TestCase):
     def test_what_was_done_is_said(self):
         with self.assertLogs("ipex_studio", "INFO") as log:
             trained(Net())
-        self.assertIn("Net trains 1 Conv2d and 1 BatchNorm2d by kernels of ipex_studio", log.output[0])
+        self.assertIn("Net trains 1 Conv2d, 1 BatchNorm2d and 1 Linear by kernels of ipex_studio", log.output[0])
 
     def test_then_for_inference(self):
         ours = trained(Net())

@@ -1,0 +1,148 @@
+// ipex_studio::train_linear: aten::linear with its gradients, by kernels/training.
+//
+//   train_linear(Tensor x, Tensor w, Tensor? b, Tensor? low=None) -> Tensor
+//
+// x may be BF16, as it is under autocast, while w and b stay FP32: so is the result, and the gradients of w and b are
+// FP32 sums. `low` is w in BF16, where that is known: autocast rounds a weight once for all that reads it, until the
+// step ends. FP32 goes to aten::linear where that has MKL or the CPU no AVX-512; so do empty operands, other types
+// and transformations of functions. Second derivatives are those of PyTorch.
+#include <ATen/Parallel.h>
+#include <torch/library.h>
+#include <torch/script.h>
+
+#include <map>
+#include <mutex>
+
+#include "kernels/torch/layers/autocast.h"
+#include "kernels/torch/layers/plain_floats.h"
+#include "kernels/training/linear_training.h"
+
+namespace ipex_studio {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using LinearOptional = c10::optional<at::Tensor>;
+using KeptLinear = std::shared_ptr<const LinearTraining>;
+
+// The operation prepared for a problem, null if none can be. Thread-safe.
+KeptLinear linearFor(const LinearProblem& problem) {
+  constexpr std::size_t kKept = 1024;  // sizes that networks have at once
+  static std::mutex mutex;
+  static std::map<LinearProblem, KeptLinear>& kept = *new std::map<LinearProblem, KeptLinear>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto found = kept.find(problem);
+  if (found != kept.end()) return found->second;
+  if (kept.size() >= kKept) kept.clear();
+  auto linear = std::make_shared<const LinearTraining>(problem);
+  return kept[problem] = linear->isQuick() ? linear : nullptr;
+}
+
+// The operation for these operands if it is one that we compute.
+KeptLinear preparedLinear(const at::Tensor& x, const at::Tensor& w, const LinearOptional& b) {
+  static const bool wide = hasWideProducts() && !at::hasMKL();
+  if (!isPlainValues(x) || !isPlainFloats(w) || w.dim() != 2 || x.dim() < 1 || (!isBf16(x) && !wide)) return nullptr;
+  if (x.size(-1) != w.size(1) || x.numel() == 0 || w.numel() == 0) return nullptr;
+  if (b && b->defined() && !(isPlainFloats(*b) && b->dim() == 1 && b->size(0) == w.size(0))) return nullptr;
+  return linearFor({x.numel() / w.size(1), w.size(1), w.size(0), at::get_num_threads(), isBf16(x)});
+}
+
+// The weights as kernels read them beside x.
+at::Tensor readWeights(const at::Tensor& x, const at::Tensor& w, const LinearOptional& low) {
+  return (isBf16(x) ? low && low->defined() ? *low : w.to(at::kBFloat16) : w).contiguous();
+}
+
+at::Tensor runLinear(const LinearTraining& linear, const at::Tensor& x, const at::Tensor& weights,
+                     const LinearOptional& b) {
+  std::vector<std::int64_t> sizes = x.sizes().vec();
+  sizes.back() = weights.size(0);
+  at::Tensor y = at::empty(sizes, x.options().memory_format(at::MemoryFormat::Contiguous));
+  const at::Tensor bias = b && b->defined() ? b->contiguous() : at::Tensor();
+  linear.forward(x.contiguous().data_ptr(), weights.data_ptr(), bias.defined() ? bias.data_ptr<float>() : nullptr,
+                 y.data_ptr());
+  return y;
+}
+
+class TrainLinear : public torch::autograd::Function<TrainLinear> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& w, const LinearOptional& b,
+                            const LinearOptional& low) {
+    at::AutoDispatchBelowADInplaceOrView below;
+    const at::Tensor weights = readWeights(x, w, low);
+    const bool biased = b && b->defined();
+    context->save_for_backward({x, w, isBf16(x) ? weights : at::Tensor()});
+    context->saved_data["wanted"] =
+        std::vector<bool>{x.requires_grad(), w.requires_grad(), biased && b->requires_grad()};
+    return runLinear(*preparedLinear(x, w, b), x, weights, b);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &w = saved[1];
+    const c10::List<bool> asked = context->saved_data["wanted"].toBoolList();
+    const std::array<bool, 3> wanted{asked[0], asked[1], asked[2]};
+    variable_list result(4);
+    const KeptLinear linear = at::GradMode::is_enabled() ? nullptr : preparedLinear(x, w, {});
+    if (!linear || !isPlain(gradients[0], x.scalar_type())) {
+      const at::Tensor dy = gradients[0].reshape({-1, w.size(0)});
+      if (wanted[0]) result[0] = gradients[0].matmul(inTypeOf(gradients[0], w));
+      if (wanted[1]) result[1] = inTypeOf(w, dy.t().matmul(inTypeOf(dy, x.reshape({-1, w.size(1)}))));
+      if (wanted[2]) result[2] = inTypeOf(w, dy.sum(0));
+      return result;
+    }
+    const at::Tensor dy = gradients[0].contiguous(), rows = x.contiguous();
+    const at::Tensor weights = saved[2].defined() ? saved[2] : w.contiguous();
+    if (wanted[0]) {
+      result[0] = at::empty(x.sizes(), x.options().memory_format(at::MemoryFormat::Contiguous));
+      linear->sourceGradient(weights.data_ptr(), dy.data_ptr(), result[0].data_ptr());
+    }
+    if (wanted[2]) result[2] = at::empty({w.size(0)}, w.options());
+    if (wanted[1] || wanted[2]) {
+      result[1] = at::empty(w.sizes(), w.options());
+      linear->weightGradient(rows.data_ptr(), dy.data_ptr(), result[1].data_ptr<float>(),
+                             wanted[2] ? result[2].data_ptr<float>() : nullptr);
+    }
+    return result;
+  }
+};
+
+at::Tensor stockLinear(const at::Tensor& x, const at::Tensor& w, const LinearOptional& b) {
+  return at::linear(x, inTypeOf(x, w), inTypeOf(x, b));
+}
+
+at::Tensor trainLinear(const at::Tensor& x, const at::Tensor& w, const LinearOptional& b, const LinearOptional& low) {
+  const KeptLinear linear = preparedLinear(x, w, b);
+  return linear ? runLinear(*linear, x, readWeights(x, w, low), b) : stockLinear(x, w, b);
+}
+
+at::Tensor trainLinearAutograd(const at::Tensor& x, const at::Tensor& w, const LinearOptional& b,
+                               const LinearOptional& low) {
+  return preparedLinear(x, w, b) ? TrainLinear::apply(x, w, b, low) : stockLinear(x, w, b);
+}
+
+at::Tensor trainLinearUnderAutocast(const at::Tensor& x, const at::Tensor& w, const LinearOptional& b,
+                                    const LinearOptional& low) {
+  if (!autocastIsBf16()) return at::linear(x, w, b);
+  const at::Tensor rounded = low && low->defined() ? *low : autocastToBf16(w).detach();
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("ipex_studio::train_linear", "")
+                             .typed<decltype(trainLinearUnderAutocast)>();
+  return op.call(autocastToBf16(x), w, b, rounded);
+}
+
+at::Tensor trainLinearMeta(const at::Tensor& x, const at::Tensor& w, const LinearOptional& b, const LinearOptional&) {
+  return stockLinear(x, w, b);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_FRAGMENT(ipex_studio, m) {
+  m.def("train_linear(Tensor x, Tensor w, Tensor? b, Tensor? low=None) -> Tensor");
+}
+TORCH_LIBRARY_IMPL(ipex_studio, CPU, m) { m.impl("train_linear", trainLinear); }
+TORCH_LIBRARY_IMPL(ipex_studio, Meta, m) { m.impl("train_linear", trainLinearMeta); }
+TORCH_LIBRARY_IMPL(ipex_studio, Autograd, m) { m.impl("train_linear", trainLinearAutograd); }
+TORCH_LIBRARY_IMPL(ipex_studio, AutocastCPU, m) { m.impl("train_linear", trainLinearUnderAutocast); }
+
+}  // namespace ipex_studio
