@@ -89,6 +89,17 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::gather_rows(Tensor x, Tensor index) -> Tensor",
           "ipex_studio::scatter_rows(Tensor src, Tensor index, int rows, str reduce) -> Tensor",
           "ipex_studio::segment_softmax(Tensor rowptr, Tensor? place, Tensor scores) -> Tensor",
+          "ipex_studio::add_normalize_rows(Tensor x, Tensor residual, Tensor? weight, Tensor? bias, float eps, bool "
+          "centered) -> (Tensor, Tensor)",
+          "ipex_studio::flash_attention(Tensor query, Tensor key, Tensor value, Tensor? mask, bool causal, float? "
+          "scale) "
+          "-> Tensor",
+          "ipex_studio::gated_units(Tensor gate, Tensor up, str activation) -> Tensor",
+          "ipex_studio::linear_units(Tensor x, Tensor weight, Tensor? bias, str activation, Tensor? factor, Tensor[] "
+          "addends) -> Tensor",
+          "ipex_studio::normalize_rows(Tensor x, Tensor? weight, Tensor? bias, float eps, bool centered) -> Tensor",
+          "ipex_studio::rotary_embedding(Tensor x, Tensor sin, Tensor cos, Tensor? positions, int rotary_dim, bool "
+          "interleaved) -> Tensor",
           "ipex_studio::spmm(Tensor rowptr, Tensor col, Tensor? place, Tensor? value, Tensor x, str reduce, Tensor[] "
           "transpose) -> Tensor",
           "ipex_studio::interaction(Tensor[] features, str spec) -> Tensor",

@@ -1,0 +1,169 @@
+"""Modules of language models; those that take a torch.nn.Linear share its parameters."""
+from typing import Optional, Sequence, Union
+
+import torch
+
+from . import functional
+from ._rotary_tables import rotary_tables
+
+__all__ = ["FastLayerNorm", "Linear2SiluMul", "LinearAdd", "LinearAddAdd", "LinearGelu", "LinearMul", "LinearNewGelu",
+           "LinearRelu", "LinearSilu", "LinearSiluMul", "RMSNorm", "RotaryEmbedding", "VarlenAttention"]
+
+
+class RMSNorm(torch.nn.Module):
+    """functional.rms_norm. weight: None makes a parameter of ones."""
+
+    def __init__(self, hidden_size: int, eps: float = 1e-6, weight: Optional[torch.Tensor] = None):
+        super().__init__()
+        self.eps = eps
+        self.weight = torch.nn.Parameter(torch.ones(hidden_size)) if weight is None else weight
+
+    apply_function = staticmethod(functional.rms_norm)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return functional.rms_norm(x, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{tuple(self.weight.shape)}, eps={self.eps}"
+
+
+class FastLayerNorm(torch.nn.Module):
+    """functional.fast_layer_norm with given parameters."""
+
+    def __init__(self, normalized_shape: Union[int, Sequence[int]], eps: float, weight: torch.Tensor,
+                 bias: Optional[torch.Tensor] = None):
+        super().__init__()
+        self.normalized_shape, self.eps, self.weight, self.bias = normalized_shape, eps, weight, bias
+
+    apply_function = staticmethod(functional.fast_layer_norm)
+
+    def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        return functional.fast_layer_norm(hidden_states, self.normalized_shape, self.weight, self.bias, self.eps)
+
+
+class RotaryEmbedding(torch.nn.Module):
+    """Rotary embedding with tables of its own.
+
+    pos_embd_dim: the number of values that are rotated. extra_rope_config: rope_scaling of the model's configuration
+    (linear, dynamic, llama3, yarn, longrope). backbone is taken and not needed. Texts longer than
+    max_position_embeddings get longer tables.
+    """
+
+    def __init__(self, max_position_embeddings: int, pos_embd_dim: int, base: float = 10000,
+                 backbone: Optional[str] = None, extra_rope_config: Optional[dict] = None):
+        super().__init__()
+        self.max_position_embeddings, self.pos_embd_dim, self.base = max_position_embeddings, pos_embd_dim, base
+        self.model_backbone, self.extra_rope_config = backbone, extra_rope_config
+        self._make_tables(max_position_embeddings)
+
+    def _make_tables(self, positions: int) -> None:
+        sin, cos = rotary_tables(positions, self.pos_embd_dim, self.base, self.extra_rope_config)
+        self.register_buffer("sin", sin, persistent=False)
+        self.register_buffer("cos", cos, persistent=False)
+
+    apply_function = staticmethod(functional.rotary_embedding)
+
+    def forward(self, x: torch.Tensor, position_ids: torch.Tensor, num_head: int, head_dim: int, offset: int,
+                rotary_ndims: int, seq_len: Optional[int] = None, num_concats: Optional[int] = None):
+        """x: (B, S, num_head, head_dim), or (B, S, num_head · head_dim). offset: 1 for pairs (2i, 2i + 1).
+
+        With num_concats, x holds queries, keys and values side by side, (B, S, columns), and all three are returned as
+        (B, S, heads, head_dim); keys and values have as many heads as fill the columns.
+        """
+        if seq_len is not None and seq_len > self.sin.shape[0]:
+            self._make_tables(seq_len)
+
+        def turned(heads: torch.Tensor) -> torch.Tensor:
+            return functional.rotate(heads, self.sin, self.cos, rotary_ndims, offset == 1, position_ids)
+
+        if num_concats is None:
+            return turned(x.view(*x.shape[:2], num_head, head_dim))
+        key_heads = (x.shape[-1] // head_dim - num_head) // 2
+        query, key, value = x.view(*x.shape[:2], num_head + 2 * key_heads, head_dim).split(
+            (num_head, key_heads, key_heads), 2)
+        return turned(query), turned(key), value
+
+
+class _LinearUnits(torch.nn.Module):
+    """A linear layer with an activation."""
+    activation = "none"
+
+    def __init__(self, linear: torch.nn.Linear):
+        super().__init__()
+        self.linear = linear
+
+    def _run(self, x, factor=None, addends=()):
+        return functional.linear_units(x, self.linear.weight, self.linear.bias, self.activation, factor, addends)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self._run(x)
+
+
+class LinearSilu(_LinearUnits):
+    """silu(linear(x))."""
+    activation = "silu"
+
+
+class LinearRelu(_LinearUnits):
+    """relu(linear(x))."""
+    activation = "relu"
+
+
+class LinearGelu(_LinearUnits):
+    """gelu(linear(x)), by erf."""
+    activation = "gelu"
+
+
+class LinearNewGelu(_LinearUnits):
+    """gelu(linear(x)), by tanh."""
+    activation = "gelu_tanh"
+
+
+class LinearSiluMul(_LinearUnits):
+    """silu(linear(x)) · y."""
+    activation = "silu"
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return self._run(x, y)
+
+
+class LinearMul(_LinearUnits):
+    """linear(x) · y."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return self._run(x, y)
+
+
+class LinearAdd(_LinearUnits):
+    """linear(x) + y."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return self._run(x, None, (y,))
+
+
+class LinearAddAdd(_LinearUnits):
+    """linear(x) + y + z."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+        return self._run(x, None, (y, z))
+
+
+class Linear2SiluMul(torch.nn.Module):
+    """silu(linear_1(x)) · linear_2(x), the middle of a gated MLP."""
+
+    def __init__(self, linear_s: torch.nn.Linear, linear_m: torch.nn.Linear):
+        super().__init__()
+        self.linear_1, self.linear_2 = linear_s, linear_m
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        up = functional.linear_units(x, self.linear_2.weight, self.linear_2.bias)
+        return functional.linear_units(x, self.linear_1.weight, self.linear_1.bias, "silu", up)
+
+
+class VarlenAttention(torch.nn.Module):
+    """functional.varlen_attention."""
+
+    apply_function = staticmethod(functional.varlen_attention)
+
+    def forward(self, *arguments, **keywords) -> torch.Tensor:
+        return functional.varlen_attention(*arguments, **keywords)
