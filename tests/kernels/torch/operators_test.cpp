@@ -95,6 +95,12 @@ TEST(Operators, SchemasStay) {
           "scale) "
           "-> Tensor",
           "ipex_studio::gated_units(Tensor gate, Tensor up, str activation) -> Tensor",
+          "ipex_studio::indirect_attention(Tensor query, Tensor key, Tensor value, Tensor(a!) key_cache, Tensor(b!) "
+          "value_cache, Tensor beam_idx, int offset, float scale, Tensor? mask) -> Tensor",
+          "ipex_studio::paged_attention(Tensor query, Tensor key_cache, Tensor value_cache, Tensor pages, Tensor "
+          "lengths, float scale, Tensor? slopes, int window, float softcap) -> Tensor",
+          "ipex_studio::write_pages(Tensor key, Tensor value, Tensor(a!) key_cache, Tensor(b!) value_cache, Tensor "
+          "slots) -> ()",
           "ipex_studio::linear_units(Tensor x, Tensor weight, Tensor? bias, str activation, Tensor? factor, Tensor[] "
           "addends) -> Tensor",
           "ipex_studio::normalize_rows(Tensor x, Tensor? weight, Tensor? bias, float eps, bool centered) -> Tensor",

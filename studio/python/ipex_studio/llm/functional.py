@@ -1,7 +1,7 @@
 """Functions of language models: norms, rotary embedding, gated units, attention.
 
-float32, float64 and floats below float32, which are computed in float32 and rounded once. All have first derivatives,
-whose bits are the same for any number of threads.
+float32, float64 and floats below float32, which are computed in float32 and rounded once. All but those with caches have
+first derivatives, whose bits are the same for any number of threads.
 """
 from typing import Optional, Sequence, Tuple, Union
 
@@ -9,8 +9,9 @@ import torch
 
 from .. import _engine  # noqa: F401 - brings the operators
 
-__all__ = ["add_layer_norm", "add_rms_norm", "attention", "fast_layer_norm", "gelu_mul", "linear_units", "rms_norm",
-           "rotary_embedding", "rotate", "silu_mul", "varlen_attention"]
+__all__ = ["add_layer_norm", "add_rms_norm", "attention", "fast_layer_norm", "gelu_mul",
+           "indirect_access_kv_cache_attention", "linear_units", "paged_attention", "rms_norm", "rotary_embedding", "rotate",
+           "silu_mul", "varlen_attention", "write_pages"]
 
 
 def _given(out: Optional[torch.Tensor], result: torch.Tensor) -> torch.Tensor:
@@ -144,3 +145,80 @@ def varlen_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
         parts.append(attention(*heads, None, is_causal, softmax_scale)[0].transpose(0, 1))
     result = torch.cat(parts) if parts else query.new_zeros(0, query.shape[1], value.shape[2])
     return _given(out, result)
+
+
+def _caches(key: torch.Tensor, value: torch.Tensor, rows: int) -> Tuple[torch.Tensor, torch.Tensor]:
+    return tuple(each.new_empty((rows, each.shape[0]) + each.shape[2:]) for each in (key, value))
+
+
+@torch.no_grad()
+def indirect_access_kv_cache_attention(
+        query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale_attn: float,
+        layer_past: Optional[Tuple[torch.Tensor, ...]] = None, head_mask: Optional[torch.Tensor] = None,
+        attention_mask: Optional[torch.Tensor] = None, alibi: Optional[torch.Tensor] = None,
+        add_casual_mask: bool = True, seq_info: Optional[torch.Tensor] = None, text_max_length: int = 0):
+    """Attention of new tokens to all of their texts, whose keys and values stay in one cache; without gradients.
+
+    query: (B, S, H, D); key and value: (B, S, Hk, ...). Scores are divided by scale_attn; attention_mask is added and
+    spreads to (B, H, S, all tokens). layer_past: None for the first tokens, then what the last call gave: (a tensor
+    whose sizes tell the number of tokens, cache of keys (rows, B, Hk, D), cache of values, beam_idx (rows + 2, B)). The
+    caches have text_max_length rows at first, and twice as many whenever they are full. Beams are reordered by
+
+        layer_past[3][layer_past[0].size(-2) - 1] = new_order
+
+    which moves no keys. New tokens see those before them. Without attention_mask it is attention of all to all, and
+    there is no cache. Returns (result (B, H, S, ...), None, layer_past). head_mask and alibi, which the extension
+    refuses or ignores, raise ValueError.
+    """
+    if head_mask is not None or alibi is not None:
+        raise ValueError("indirect_access_kv_cache_attention has neither head_mask nor alibi")
+    if attention_mask is None:
+        return attention(*(each.transpose(1, 2) for each in (query, key, value)), None, False), None, None
+    texts, tokens = query.shape[:2]
+    if layer_past is None:
+        offset = 0
+        key_cache, value_cache = _caches(key, value, max(text_max_length, tokens))
+        beam_idx = torch.arange(texts).repeat(key_cache.shape[0] + 2, 1)
+    else:
+        length, key_cache, value_cache, beam_idx = layer_past
+        offset = length.shape[-2] if seq_info is None else int(seq_info.reshape(-1)[0])
+    if offset + tokens > key_cache.shape[0]:
+        rows = max(2 * key_cache.shape[0], offset + tokens)
+        grown, beams = _caches(key, value, rows), torch.arange(texts).repeat(rows + 2, 1)
+        for larger, smaller in zip(grown, (key_cache, value_cache)):
+            larger[:offset] = smaller[:offset]
+        beams[:offset] = beam_idx[:offset]
+        key_cache, value_cache, beam_idx = *grown, beams
+    if offset == 0:
+        key_cache[:tokens], value_cache[:tokens] = key.transpose(0, 1), value.transpose(0, 1)
+        result = attention(*(each.transpose(1, 2) for each in (query, key, value)), attention_mask, add_casual_mask,
+                           1 / scale_attn)
+    else:
+        result = torch.ops.ipex_studio.indirect_attention(query, key, value, key_cache, value_cache, beam_idx, offset,
+                                                          1 / scale_attn, attention_mask).transpose(1, 2)
+    # Its sizes alone are read.
+    length = torch.empty(1, dtype=torch.long).expand(1, offset + tokens, offset + tokens, 1)
+    return result, None, (length, key_cache, value_cache, beam_idx)
+
+
+def write_pages(key: torch.Tensor, value: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor,
+                slots: torch.Tensor) -> None:
+    """Writes keys and values (tokens, Hk, ...) into pages (pages, Hk, size, ...).
+
+    slots: page · size + row for each token; negative ones are not written. Raises IndexError for one beyond the pages.
+    """
+    torch.ops.ipex_studio.write_pages(key.detach(), value.detach(), key_cache, value_cache, slots)
+
+
+def paged_attention(query: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor, pages: torch.Tensor,
+                    lengths: torch.Tensor, scale: float, alibi_slopes: Optional[torch.Tensor] = None, window: int = 0,
+                    softcap: float = 0.0) -> torch.Tensor:
+    """Attention of the last token of each text to all its keys, which lie in pages; without gradients.
+
+    query: (texts, H, D). Of each text, `pages` (texts, most) lists the pages, and `lengths` tells the number of keys.
+    alibi_slopes: (H,); slope · (key - last key) is added to scores. window: number of last keys that count, 0: all.
+    softcap: scores become softcap · tanh(score / softcap), 0: they stay. Raises IndexError that names text and page
+    where a page is not there.
+    """
+    return torch.ops.ipex_studio.paged_attention(query.detach(), key_cache, value_cache, pages, lengths, scale,
+                                                 alibi_slopes, window, softcap)

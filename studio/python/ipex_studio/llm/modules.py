@@ -6,8 +6,9 @@ import torch
 from . import functional
 from ._rotary_tables import rotary_tables
 
-__all__ = ["FastLayerNorm", "Linear2SiluMul", "LinearAdd", "LinearAddAdd", "LinearGelu", "LinearMul", "LinearNewGelu",
-           "LinearRelu", "LinearSilu", "LinearSiluMul", "RMSNorm", "RotaryEmbedding", "VarlenAttention"]
+__all__ = ["FastLayerNorm", "IndirectAccessKVCacheAttention", "Linear2SiluMul", "LinearAdd", "LinearAddAdd", "LinearGelu",
+           "LinearMul", "LinearNewGelu", "LinearRelu", "LinearSilu", "LinearSiluMul", "PagedAttention", "RMSNorm",
+           "RotaryEmbedding", "VarlenAttention"]
 
 
 class RMSNorm(torch.nn.Module):
@@ -167,3 +168,74 @@ class VarlenAttention(torch.nn.Module):
 
     def forward(self, *arguments, **keywords) -> torch.Tensor:
         return functional.varlen_attention(*arguments, **keywords)
+
+
+class IndirectAccessKVCacheAttention(torch.nn.Module):
+    """functional.indirect_access_kv_cache_attention with caches of text_max_length rows at first."""
+
+    def __init__(self, text_max_length: int = 2048):
+        super().__init__()
+        self.text_max_length = text_max_length
+
+    apply_function = staticmethod(functional.indirect_access_kv_cache_attention)
+
+    def forward(self, query, key, value, scale_attn, layer_past=None, head_mask=None, attention_mask=None, alibi=None,
+                add_casual_mask=True, seq_info=None):
+        return functional.indirect_access_kv_cache_attention(query, key, value, scale_attn, layer_past, head_mask,
+                                                             attention_mask, alibi, add_casual_mask, seq_info,
+                                                             self.text_max_length)
+
+
+def _check_unscaled(kv_cache_dtype: str, *scales: float) -> None:
+    if kv_cache_dtype != "auto" or any(scale != 1.0 for scale in scales):
+        raise TypeError("pages hold values as they are: kv_cache_dtype is auto, and scales are 1")
+
+
+class PagedAttention:
+    """Caches in pages (pages, Hk, size, ...) of a pool, in the extension's form."""
+
+    @classmethod
+    def reshape_and_cache(cls, key, value, key_cache, value_cache, slot_mapping, kv_cache_dtype="auto", k_scale=1.0,
+                          v_scale=1.0):
+        """functional.write_pages."""
+        _check_unscaled(kv_cache_dtype, k_scale, v_scale)
+        functional.write_pages(key, value, key_cache, value_cache, slot_mapping)
+
+    reshape_and_cache_flash = reshape_and_cache
+
+    @classmethod
+    def single_query_cached_kv_attention(cls, output, query, key_cache, value_cache, head_mapping, scale, block_tables,
+                                         context_lens, block_size, max_context_len, alibi_slopes, window_size=-1,
+                                         k_scale=1.0, v_scale=1.0, softcap=-1.0):
+        """functional.paged_attention, written to output. head_mapping follows from the sizes."""
+        _check_unscaled("auto", k_scale, v_scale)
+        output.copy_(functional.paged_attention(query, key_cache, value_cache, block_tables, context_lens, scale,
+                                                alibi_slopes, window_size, softcap))
+        return output
+
+    @classmethod
+    @torch.no_grad()
+    def flash_attn_varlen_func(cls, output, query, k_cache, v_cache, cu_seq_lens_q, cu_seq_lens_kv, max_seq_len_q,
+                               max_seq_len_kv, scale, is_causal, block_table, alibi_slopes=None, window_size_left=-1,
+                               window_size_right=-1, kv_cache_dtype="auto", k_scale=1.0, v_scale=1.0, softcap=-1.0):
+        """Attention of the last tokens of each text, query (tokens, H, D), to all its keys in pages.
+
+        is_causal: a token sees keys up to its own, which is the last one for the last token. Written to output.
+        alibi_slopes, windows and softcap raise ValueError.
+        """
+        _check_unscaled(kv_cache_dtype, k_scale, v_scale)
+        if alibi_slopes is not None or window_size_left != -1 or window_size_right != -1 or softcap > 0:
+            raise ValueError("flash_attn_varlen_func has no alibi_slopes, windows or softcap")
+        size = k_cache.shape[2]
+        begins, key_begins = cu_seq_lens_q.tolist(), cu_seq_lens_kv.tolist()
+        for text, (first, last) in enumerate(zip(begins, begins[1:])):
+            keys = key_begins[text + 1] - key_begins[text]
+            pages = block_table[text, :(keys + size - 1) // size].long()
+            k, v = (cache[pages].transpose(0, 1).flatten(1, 2)[None, :, :keys] for cache in (k_cache, v_cache))
+            mask = None
+            if is_causal:
+                own = torch.arange(keys - (last - first), keys)
+                mask = torch.arange(keys) <= own[:, None]
+            result = functional.attention(query[first:last].transpose(0, 1)[None], k, v, mask, False, scale)
+            output[first:last] = result[0].transpose(0, 1)
+        return output
