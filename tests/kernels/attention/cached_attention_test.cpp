@@ -1,5 +1,5 @@
-// Attention to scattered keys and values: every instruction set in FP32, and with BF16 caches, against the plain version
-// in FP64; and the same bits for any number of threads.
+// Attention to scattered keys and values: every instruction set in FP32, and with BF16 caches, against the plain
+// version in FP64; and the same bits for any number of threads.
 #include "kernels/attention/cached_attention.h"
 
 #include <gtest/gtest.h>

@@ -99,6 +99,8 @@ TEST(Operators, SchemasStay) {
           "value_cache, Tensor beam_idx, int offset, float scale, Tensor? mask) -> Tensor",
           "ipex_studio::paged_attention(Tensor query, Tensor key_cache, Tensor value_cache, Tensor pages, Tensor "
           "lengths, float scale, Tensor? slopes, int window, float softcap) -> Tensor",
+          "ipex_studio::woq_linear(Tensor x, Tensor weight, Tensor scales, Tensor? bias, int bits, int depth, int "
+          "group) -> Tensor",
           "ipex_studio::write_pages(Tensor key, Tensor value, Tensor(a!) key_cache, Tensor(b!) value_cache, Tensor "
           "slots) -> ()",
           "ipex_studio::linear_units(Tensor x, Tensor weight, Tensor? bias, str activation, Tensor? factor, Tensor[] "

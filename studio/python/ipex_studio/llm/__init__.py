@@ -2,7 +2,8 @@
 
     from ipex_studio.llm.functional import attention, rms_norm, rotary_embedding
     from ipex_studio.llm.modules import Linear2SiluMul, RMSNorm, RotaryEmbedding
+    from ipex_studio.llm.weight_only import WeightOnlyQuantizedLinear
 """
-from . import functional, modules
+from . import experts, functional, modules, weight_only
 
-__all__ = ["functional", "modules"]
+__all__ = ["experts", "functional", "modules", "weight_only"]

@@ -5,9 +5,10 @@ import torch
 
 from . import functional
 from ._rotary_tables import rotary_tables
+from .experts import GatedMLPMOE
 
-__all__ = ["FastLayerNorm", "IndirectAccessKVCacheAttention", "Linear2SiluMul", "LinearAdd", "LinearAddAdd", "LinearGelu",
-           "LinearMul", "LinearNewGelu", "LinearRelu", "LinearSilu", "LinearSiluMul", "PagedAttention", "RMSNorm",
+__all__ = ["FastLayerNorm", "GatedMLPMOE", "IndirectAccessKVCacheAttention", "Linear2SiluMul", "LinearAdd",
+           "LinearAddAdd", "LinearGelu", "LinearMul", "LinearNewGelu", "LinearRelu", "LinearSilu", "LinearSiluMul", "PagedAttention", "RMSNorm",
            "RotaryEmbedding", "VarlenAttention"]
 
 
