@@ -176,6 +176,8 @@ at::Tensor flashOnCpu(const at::Tensor& query, const at::Tensor& key, const at::
 
 at::Tensor flashWithGradient(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                              const Optional& mask, bool causal, c10::optional<double> scale) {
+  static const auto op = operatorNamed<decltype(flashOnCpu)>("ipex_studio::flash_attention");
+  if (!needsGradient(query, key, value, mask)) return callBelowAutograd(op, query, key, value, mask, causal, scale);
   const at::ScalarType type = languageType(kFlashAttention, query);
   checkFlash(query, key, value, mask);
   const FlashOptions options = flashOptions(query, causal, scale);

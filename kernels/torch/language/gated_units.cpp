@@ -103,6 +103,8 @@ class GatedUnits : public torch::autograd::Function<GatedUnits> {
 };
 
 at::Tensor gatedWithGradient(const at::Tensor& gate, const at::Tensor& up, c10::string_view activation) {
+  static const auto op = operatorNamed<decltype(gatedOnCpu)>("ipex_studio::gated_units");
+  if (!needsGradient(gate, up)) return callBelowAutograd(op, gate, up, activation);
   const at::ScalarType type = languageType(kGatedUnits, gate);
   checkGated(gate, up);
   return GatedUnits::apply(gate.to(type), up.to(type), std::string(activation)).to(gate.scalar_type());

@@ -82,9 +82,8 @@ at::Tensor activated(const at::Tensor& x, c10::string_view activation) {
 }
 
 at::Tensor byStockLinear(const LinearOperands& of) {
-  static const auto gated = c10::Dispatcher::singleton()
-                                .findSchemaOrThrow("ipex_studio::gated_units", "")
-                                .typed<at::Tensor(const at::Tensor&, const at::Tensor&, c10::string_view)>();
+  static const auto gated =
+      operatorNamed<at::Tensor(const at::Tensor&, const at::Tensor&, c10::string_view)>("ipex_studio::gated_units");
   at::Tensor y = at::linear(of.x, of.weight, of.bias);
   const bool fits = of.hasFactor() && of.factor->sizes() == y.sizes() && of.factor->scalar_type() == y.scalar_type();
   if (fits && of.activation != "none") {
@@ -117,8 +116,8 @@ at::Tensor linearWithGradient(const at::Tensor& x, const at::Tensor& weight, con
   if (at::GradMode::is_enabled() && !operands.all([](const at::Tensor& tensor) { return !tensor.requires_grad(); })) {
     return byStockLinear(operands);
   }
-  at::AutoDispatchBelowADInplaceOrView below;
-  return linearOnCpu(x, weight, bias, activation, factor, addends);
+  static const auto op = operatorNamed<decltype(linearOnCpu)>("ipex_studio::linear_units");
+  return callBelowAutograd(op, x, weight, bias, activation, factor, addends);
 }
 
 at::Tensor linearOnMeta(const at::Tensor& x, const at::Tensor& weight, const Optional&, c10::string_view,

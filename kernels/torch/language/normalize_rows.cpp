@@ -125,6 +125,8 @@ std::tuple<at::Tensor, at::Tensor> addNormalizeOnCpu(const at::Tensor& x, const 
 
 at::Tensor normalizeWithGradient(const at::Tensor& x, const Optional& weight, const Optional& bias, double eps,
                                  bool centered) {
+  static const auto op = operatorNamed<decltype(normalizeOnCpu)>("ipex_studio::normalize_rows");
+  if (!needsGradient(x, weight, bias)) return callBelowAutograd(op, x, weight, bias, eps, centered);
   const at::ScalarType type = languageType("normalize_rows", x);
   checkRows(x, {}, weight, bias);
   return NormalizeRows::apply(x.to(type), Optional(), Optional(inType(weight, type)), Optional(inType(bias, type)), eps,
@@ -135,6 +137,8 @@ at::Tensor normalizeWithGradient(const at::Tensor& x, const Optional& weight, co
 std::tuple<at::Tensor, at::Tensor> addNormalizeWithGradient(const at::Tensor& x, const at::Tensor& residual,
                                                             const Optional& weight, const Optional& bias, double eps,
                                                             bool centered) {
+  static const auto op = operatorNamed<decltype(addNormalizeOnCpu)>("ipex_studio::add_normalize_rows");
+  if (!needsGradient(x, residual, weight, bias)) return callBelowAutograd(op, x, residual, weight, bias, eps, centered);
   const at::ScalarType type = languageType("normalize_rows", x);
   checkRows(x, residual, weight, bias);
   const variable_list result =

@@ -133,6 +133,8 @@ class RotaryEmbedding : public torch::autograd::Function<RotaryEmbedding> {
 
 at::Tensor rotaryWithGradient(const at::Tensor& x, const at::Tensor& sines, const at::Tensor& cosines,
                               const Optional& positions, std::int64_t count, bool interleaved) {
+  static const auto op = operatorNamed<decltype(rotaryOnCpu)>("ipex_studio::rotary_embedding");
+  if (!needsGradient(x)) return callBelowAutograd(op, x, sines, cosines, positions, count, interleaved);
   const at::ScalarType type = languageType(kRotary, x);
   checkRotary(x, sines, cosines, count);
   return RotaryEmbedding::apply(x.to(type), sines.detach().to(type), cosines.detach().to(type),
