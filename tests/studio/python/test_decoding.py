@@ -52,6 +52,26 @@ class IndirectAccess(unittest.TestCase):
         self.check_decoding(torch.float32, 1e-5, rows=64)
         self.check_decoding(torch.float32, 1e-5, tokens=3)
 
+    def test_texts_that_become_beams(self):
+        torch.manual_seed(4)
+        module, texts, beams = IndirectAccessKVCacheAttention(32), 2, 3
+        query, key, value = (torch.randn(texts, 4, heads, 8) for heads in (4, 2, 2))
+        past = (torch.zeros(1, 0, 0, 1), None, None, torch.zeros(1, texts * beams, dtype=torch.long))
+        result, _, past = module(query, key, value, 2.0, past, None, torch.zeros(texts, 1, 4, 4))
+        self.assertLess((result - whole(query, key, value, 0.5)).abs().max(), 1e-5)
+        key, value = (each.repeat_interleave(beams, 0) for each in (key, value))
+        for order in (None, torch.tensor([2, 0, 0, 4, 4, 3]), torch.tensor([0, 1, 1, 5, 3, 4])):
+            if order is not None:
+                past[3][past[0].size(-2) - 1] = order
+                key, value = key[order], value[order]
+            query, new_key, new_value = (torch.randn(texts * beams, 1, heads, 8) for heads in (4, 2, 2))
+            key, value = torch.cat((key, new_key), 1), torch.cat((value, new_value), 1)
+            result, _, past = module(query, new_key, new_value, 2.0, past, None, torch.zeros(1, 1, 1, key.shape[1]))
+            self.assertLess((result - whole(query, key, value, 0.5)).abs().max(), 1e-5)
+        with self.assertRaisesRegex(ValueError, "5 beams are not as many for each of 2 texts"):
+            module(*(torch.randn(2, 1, 2, 8) for _ in range(3)), 2.0,
+                   (torch.zeros(1, 0, 0, 1), None, None, torch.zeros(1, 5)), None, torch.zeros(2, 1, 1, 1))
+
     def test_nothing_moves_when_beams_change_places(self):
         module = IndirectAccessKVCacheAttention(32)
         new = [torch.randn(2, 3, 2, 8) for _ in range(3)]

@@ -161,8 +161,10 @@ def indirect_access_kv_cache_attention(
 
     query: (B, S, H, D); key and value: (B, S, Hk, ...). Scores are divided by scale_attn; attention_mask is added and
     spreads to (B, H, S, all tokens). layer_past: None for the first tokens, then what the last call gave: (a tensor
-    whose sizes tell the number of tokens, cache of keys (rows, B, Hk, D), cache of values, beam_idx (rows + 2, B)). The
-    caches have text_max_length rows at first, and twice as many whenever they are full. Beams are reordered by
+    whose sizes tell the number of tokens, cache of keys (rows, B, Hk, D), cache of values, beam_idx (rows + 2, B)).
+    Texts that become several beams behind their first tokens begin with (a tensor (1, 0, 0, 1), anything, anything, a
+    tensor (1, texts · beams)). The caches have text_max_length rows at first, and twice as many whenever they are full.
+    Beams are reordered by
 
         layer_past[3][layer_past[0].size(-2) - 1] = new_order
 
@@ -175,10 +177,14 @@ def indirect_access_kv_cache_attention(
     if attention_mask is None:
         return attention(*(each.transpose(1, 2) for each in (query, key, value)), None, False), None, None
     texts, tokens = query.shape[:2]
-    if layer_past is None:
-        offset = 0
-        key_cache, value_cache = _caches(key, value, max(text_max_length, tokens))
-        beam_idx = torch.arange(texts).repeat(key_cache.shape[0] + 2, 1)
+    if layer_past is None or layer_past[0].shape[-2] == 0:
+        offset, beams = 0, texts if layer_past is None else layer_past[3].shape[1]
+        if texts == 0 or beams % texts:
+            raise ValueError(f"indirect_access_kv_cache_attention: {beams} beams are not as many for each of {texts} texts")
+        of_beams = [each.repeat_interleave(beams // texts, 0) for each in (key, value)] if beams > texts else (key, value)
+        key_cache, value_cache = _caches(*of_beams, max(text_max_length, tokens))
+        key_cache[:tokens], value_cache[:tokens] = (each.transpose(0, 1) for each in of_beams)
+        beam_idx = torch.arange(beams).repeat(key_cache.shape[0] + 2, 1)
     else:
         length, key_cache, value_cache, beam_idx = layer_past
         offset = length.shape[-2] if seq_info is None else int(seq_info.reshape(-1)[0])
@@ -190,7 +196,6 @@ def indirect_access_kv_cache_attention(
         beams[:offset] = beam_idx[:offset]
         key_cache, value_cache, beam_idx = *grown, beams
     if offset == 0:
-        key_cache[:tokens], value_cache[:tokens] = key.transpose(0, 1), value.transpose(0, 1)
         result = attention(*(each.transpose(1, 2) for each in (query, key, value)), attention_mask, add_casual_mask,
                            1 / scale_attn)
     else:

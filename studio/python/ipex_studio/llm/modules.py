@@ -8,8 +8,8 @@ from ._rotary_tables import rotary_tables
 from .experts import GatedMLPMOE
 
 __all__ = ["FastLayerNorm", "GatedMLPMOE", "IndirectAccessKVCacheAttention", "Linear2SiluMul", "LinearAdd",
-           "LinearAddAdd", "LinearGelu", "LinearMul", "LinearNewGelu", "LinearRelu", "LinearSilu", "LinearSiluMul", "PagedAttention", "RMSNorm",
-           "RotaryEmbedding", "VarlenAttention"]
+           "LinearAddAdd", "LinearGelu", "LinearMul", "LinearNewGelu", "LinearRelu", "LinearSilu", "LinearSiluMul",
+           "PagedAttention", "RMSNorm", "RotaryEmbedding", "VarlenAttention"]
 
 
 class RMSNorm(torch.nn.Module):
