@@ -14,8 +14,9 @@ namespace {
 struct Beam {
   std::vector<std::int64_t> ids;
   std::vector<double> log_probabilities;
-  double sum = 0;    // of them
-  double score = 0;  // of a text that has ended
+  double sum = 0;       // of them
+  double score = 0;     // of a text that has ended
+  std::size_t row = 0;  // among the texts of the decoder
 };
 
 // A token behind a beam.
@@ -51,8 +52,8 @@ class BeamSearch {
   }
 
   std::vector<std::int64_t> lastTokens() const {
-    std::vector<std::int64_t> tokens;
-    for (const Beam& beam : live_) tokens.push_back(beam.ids.back());
+    std::vector<std::int64_t> tokens(live_.size());
+    for (const Beam& beam : live_) tokens[beam.row] = beam.ids.back();
     return tokens;
   }
 
@@ -86,7 +87,8 @@ class BeamSearch {
     };
     std::vector<Step> best, own;
     for (std::size_t b = 0; b < live_.size(); ++b) {
-      const std::vector<double> values = logProbabilities(scores.data_ptr<float>() + b * vocabulary, vocabulary);
+      const std::vector<double> values =
+          logProbabilities(scores.data_ptr<float>() + live_[b].row * vocabulary, vocabulary);
       own.clear();
       for (std::size_t t = 0; t < vocabulary; ++t) {
         if (values[t] == -std::numeric_limits<double>::infinity()) continue;
@@ -103,7 +105,6 @@ class BeamSearch {
 
   void goOn(const at::Tensor& scores) {
     std::vector<Beam> next;
-    std::vector<std::int64_t> parents;
     for (const Step& step : bestSteps(scores)) {
       if (next.size() == static_cast<std::size_t>(options_.beams)) break;
       Beam beam = live_[static_cast<std::size_t>(step.beam)];
@@ -114,11 +115,32 @@ class BeamSearch {
         end(std::move(beam));
       } else {
         next.push_back(std::move(beam));
-        parents.push_back(step.beam);
       }
     }
     live_ = std::move(next);
-    if (!live_.empty()) decoder_.reorder(parents);
+    if (!live_.empty()) decoder_.reorder(chooseRows());
+  }
+
+  // Gives each beam, whose row is still its parent's, a row of its own. The likeliest child keeps its parent's, so that
+  // little is moved. Returns the rows of the parents.
+  std::vector<std::int64_t> chooseRows() {
+    constexpr std::int64_t kFree = -1;
+    std::vector<std::int64_t> parents(live_.size(), kFree);
+    std::vector<Beam*> others;
+    for (Beam& beam : live_) {
+      if (beam.row < parents.size() && parents[beam.row] == kFree) {
+        parents[beam.row] = static_cast<std::int64_t>(beam.row);
+      } else {
+        others.push_back(&beam);
+      }
+    }
+    std::size_t row = 0;
+    for (Beam* beam : others) {
+      while (parents[row] != kFree) ++row;
+      parents[row] = static_cast<std::int64_t>(beam->row);
+      beam->row = row;
+    }
+    return parents;
   }
 
   Decoder& decoder_;

@@ -58,6 +58,22 @@ bool alike(const std::vector<at::Tensor>& tensors, const std::vector<at::Tensor>
   return true;
 }
 
+// The one axis along which each tensor grew; empty if one of them grew along none, or along several.
+std::vector<std::int64_t> grownAxes(const std::vector<at::Tensor>& before, const std::vector<at::Tensor>& after) {
+  std::vector<std::int64_t> axes;
+  for (std::size_t t = 0; t < before.size(); ++t) {
+    std::int64_t grown = 0;
+    for (std::int64_t axis = 0; axis < after[t].dim(); ++axis) {
+      if (after[t].size(axis) == before[t].size(axis)) continue;
+      axes.resize(t);
+      axes.push_back(axis);
+      ++grown;
+    }
+    if (grown != 1) return {};
+  }
+  return axes;
+}
+
 // Ids [texts, tokens], or places in them, as the argument takes them.
 IValue idsAs(const DecodeArgument& argument, const at::Tensor& ids) {
   const at::Tensor typed = ids.to(argument.dtype);
@@ -79,6 +95,7 @@ Decoder::Decoder(torch::jit::Module module, const DecodeForm& form)
 void Decoder::empty() {
   templates_.clear();
   cache_.clear();
+  token_axes_.clear();
   given_ = 0;
   for (const DecodeArgument& argument : form_.arguments) {
     if (argument.role != ArgumentRole::kCache) continue;
@@ -120,8 +137,45 @@ void Decoder::reorder(const std::vector<std::int64_t>& parents) {
   for (std::size_t p = 0; p < parents.size() && same; ++p) same = parents[p] == static_cast<std::int64_t>(p);
   if (same) return;
   const at::Tensor indices = at::tensor(parents, at::kLong);
+  if (static_cast<std::int64_t>(parents.size()) == text_.size(0) && mayWriteCache()) {
+    const std::int64_t first = firstDifference(parents);
+    text_ = text_.index_select(0, indices);
+    for (std::size_t t = 0; t < cache_.size() && first < given_; ++t) {
+      const at::Tensor moved = cache_[t].narrow(token_axes_[t], first, given_ - first);
+      moved.copy_(moved.index_select(form_.text_axes[t], indices));
+    }
+    return;
+  }
   text_ = text_.index_select(0, indices);
   for (std::size_t t = 0; t < cache_.size(); ++t) cache_[t] = cache_[t].index_select(form_.text_axes[t], indices);
+}
+
+std::int64_t Decoder::firstDifference(const std::vector<std::int64_t>& parents) const {
+  const std::int64_t tokens = text_.size(1);
+  const at::Tensor text = text_.contiguous();
+  const std::int64_t* const ids = text.data_ptr<std::int64_t>();
+  std::int64_t first = tokens;
+  for (std::size_t p = 0; p < parents.size(); ++p) {
+    const std::int64_t *const own = ids + static_cast<std::int64_t>(p) * tokens, *const other =
+                                                                                     ids + parents[p] * tokens;
+    first = std::min<std::int64_t>(first, std::mismatch(own, own + first, other).first - own);
+  }
+  return first + given_ - tokens;
+}
+
+// True if the last step made the tensors: they grew, so none is the one that was given; and none shares memory.
+bool Decoder::mayWriteCache() const {
+  if (cache_.empty() || token_axes_.size() != cache_.size()) return false;
+  for (std::size_t t = 0; t < cache_.size(); ++t) {
+    if (cache_[t].size(token_axes_[t]) != given_) return false;
+    for (std::int64_t axis = 0; axis < cache_[t].dim(); ++axis) {
+      if (cache_[t].size(axis) > 1 && cache_[t].stride(axis) == 0) return false;
+    }
+    for (std::size_t other = 0; other < t; ++other) {
+      if (cache_[other].data_ptr() == cache_[t].data_ptr()) return false;
+    }
+  }
+  return true;
 }
 
 Inputs Decoder::firstInputs(std::int64_t token) {
@@ -193,6 +247,7 @@ void Decoder::takeCache(const IValue& result) {
     most = std::max(most, tensors.size());
     if (!alike(cache_, tensors)) continue;
     tensors.resize(cache_.size());
+    token_axes_ = form_.cache == CacheForm::kGrows ? grownAxes(cache_, tensors) : std::vector<std::int64_t>();
     cache_ = std::move(tensors);
     return;
   }

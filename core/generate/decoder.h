@@ -21,7 +21,8 @@ class Decoder {
   at::Tensor beginBehind(std::int64_t given, std::int64_t token);
   // Adds a token to each text. Returns scores [texts, vocabulary].
   at::Tensor next(const std::vector<std::int64_t>& tokens);
-  // Text i goes on from what was text parents[i]: one gather per tensor of the cache, none where nothing changes.
+  // Text i goes on from what was text parents[i]. Where the number of texts stays, a growing cache is written in place,
+  // and its tokens that a text has in common with its parent are left as they are; otherwise each tensor is gathered.
   void reorder(const std::vector<std::int64_t>& parents);
 
   // The arguments that begin() would call forward with for one token; None for caches that are not known.
@@ -38,6 +39,9 @@ class Decoder {
   // Takes the cache out of a result of forward.
   void takeCache(const torch::jit::IValue& result);
   void takeFirstCache(const std::vector<torch::jit::IValue>& behind);
+  // The first token of the cache in which a text differs from its parent.
+  std::int64_t firstDifference(const std::vector<std::int64_t>& parents) const;
+  bool mayWriteCache() const;
   at::Tensor scoresOf(const torch::jit::IValue& result, std::int64_t texts) const;
 
   torch::jit::Module module_;
@@ -47,6 +51,8 @@ class Decoder {
   std::int64_t given_ = 0;         // tokens of it that the cache holds
   Inputs templates_;               // of the arguments with the role kCache: values that hold the cache's tensors
   std::vector<at::Tensor> cache_;  // all tensors of it
+  // Of each tensor of a growing cache, the axis along which it grew in the last step; empty where that is not known.
+  std::vector<std::int64_t> token_axes_;
 };
 
 }  // namespace ipex_studio

@@ -14,12 +14,15 @@ struct MatrixStrides {
 };
 
 struct AttentionJob {
-  LoopNest heads;  // all batch dimensions; tensors: 0 is y, 1 q, 2 k, 3 v, 4 the mask (when has_mask)
+  // All batch dimensions; tensors: 0 is y, 1 q, 2 k, 3 v, then the mask (when has_mask) and the logarithms (when
+  // has_logarithms).
+  LoopNest heads;
   std::int64_t queries = 0, keys = 0;
   std::int64_t depth = 0;  // of q and k
   std::int64_t width = 0;  // of v and y
   MatrixStrides y, q, k, v;
   bool has_mask = false;
+  bool has_logarithms = false;
   MatrixStrides mask;  // row: along queries, 0 where it is the same for all; column: along keys
   // The mask is added, or scores where it is not zero (fill) or zero (keep) become mask_value.
   enum class MaskUse { kAdd, kFill, kKeep } mask_use = MaskUse::kAdd;
@@ -41,6 +44,9 @@ struct AttentionOperands {
   const void *q, *k, *v;
   const float* mask;
   void* y;
+  // Of the sums of the exponentials of scores, one for each query; null where not asked for. With them, queries whose
+  // scores are all -inf give 0 instead of NaN.
+  float* logarithms = nullptr;
 };
 
 // The operands of head `head` alone.

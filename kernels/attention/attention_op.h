@@ -1,4 +1,5 @@
-// The prepared operation of all kernels of attention: parts of its work on all threads.
+// The prepared operation of all kernels of attention: parts of its work on all threads. dst[1], where it is asked for:
+// the logarithms.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,9 @@ class AttentionOp final : public PreparedOp {
   std::int32_t threads = 1;
 
   void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
-    const AttentionOperands operands{from[0], from[1], from[2], static_cast<const float*>(from[3]), to[0]};
+    const AttentionOperands operands{from[0], from[1],
+                                     from[2], static_cast<const float*>(from[3]),
+                                     to[0],   job.has_logarithms ? static_cast<float*>(to[1]) : nullptr};
     parallelFor(items, grain, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
       run(job, operands, begin, end, static_cast<float*>(scratch) + thread * thread_floats);
     });

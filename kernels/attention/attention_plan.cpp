@@ -28,6 +28,8 @@ bool describeAttention(const PrepareArgs& args, AttentionJob* job, TensorDesc* y
   for (const TensorDesc& src : args.src) {
     if (!src.absent()) tensors.push_back(headsOf(alignRank(src, rank)));
   }
+  job->has_logarithms = args.dst.size() > 1;
+  if (job->has_logarithms) tensors.push_back(headsOf(args.dst[1]));
   if (!makeLoopNest(tensors, &job->heads)) return false;
   const Dims &q = args.src[0].dims, &k = args.src[1].dims;
   job->queries = q[q.rank - 2];
@@ -76,9 +78,12 @@ AttentionOperands operandsOfHead(const AttentionJob& job, const AttentionOperand
   const auto from = [&](const void* data, int tensor, DType dtype) {
     return static_cast<const char*>(data) + bytes(tensor, dtype);
   };
-  return {from(all.q, 1, job.q_type), from(all.k, 2, job.k_type), from(all.v, 3, job.v_type),
+  return {from(all.q, 1, job.q_type),
+          from(all.k, 2, job.k_type),
+          from(all.v, 3, job.v_type),
           job.has_mask ? all.mask + job.heads.offset(4, head, loops) : nullptr,
-          static_cast<char*>(all.y) + bytes(0, job.y_type)};
+          static_cast<char*>(all.y) + bytes(0, job.y_type),
+          job.has_logarithms ? all.logarithms + job.heads.offset(job.has_mask ? 5 : 4, head, loops) : nullptr};
 }
 
 bool attendsRowByRow(const AttentionJob& job) {
@@ -130,7 +135,8 @@ std::unique_ptr<AttentionOp> describedAttention(const PrepareArgs& args, std::st
     return nullptr;
   }
   op->src = args.src;
-  op->dst = {y};
+  op->dst = args.dst;
+  op->dst[0] = y;
   op->packed.assign(args.src.size(), false);
   op->threads = args.target.threads;
   const AttentionJob& job = op->job;

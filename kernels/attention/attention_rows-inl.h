@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "kernels/attention/attention_job.h"
@@ -64,16 +65,18 @@ HWY_INLINE void dotKeys(const float* q, const K* k, std::int64_t distance, std::
   }
 }
 
-// Replaces each score by e^(score - maximum) and returns the sum. The memory behind `count` must be filled up to whole
-// vectors.
-inline float exponentialsOfRow(float* scores, std::int64_t count) {
+// Replaces each score by e^(score - maximum) and returns the sum; sets the maximum, 0 where all are -inf. The memory
+// behind `count` must be filled up to whole vectors.
+inline float exponentialsOfRow(float* scores, std::int64_t count, float* maximum) {
   const F32 d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t padded = (count + lanes - 1) / lanes * lanes;
   std::fill(scores + count, scores + padded, -std::numeric_limits<float>::infinity());
   VF highest = hn::Load(d, scores);
   for (std::int64_t i = lanes; i < padded; i += lanes) highest = hn::Max(hn::Load(d, scores + i), highest);
-  const VF top = hn::MaxOfLanes(d, highest);
+  const float most = hn::GetLane(hn::MaxOfLanes(d, highest));
+  *maximum = most == -std::numeric_limits<float>::infinity() ? 0.0f : most;
+  const VF top = hn::Set(d, *maximum);
   VF sum = hn::Zero(d);
   for (std::int64_t i = 0; i < padded; i += lanes) {
     const VF e = expNonPositive(hn::Sub(hn::Load(d, scores + i), top));
@@ -139,7 +142,10 @@ void attendRow(const AttentionJob& job, const AttentionOperands& at, std::int64_
                                                                 : scores[key];
     }
   }
-  const float factor = 1.0f / exponentialsOfRow(scores, keys);
+  float maximum;
+  const float total = exponentialsOfRow(scores, keys, &maximum);
+  if (at.logarithms != nullptr) at.logarithms[query] = maximum + std::log(total);
+  const float factor = at.logarithms != nullptr && total == 0 ? 0.0f : 1.0f / total;
   std::int64_t column = 0;
   for (; column + 4 * lanes <= job.width; column += 4 * lanes)
     weightRows<4>(scores, v + column, job.v.row, keys, factor, y + column);

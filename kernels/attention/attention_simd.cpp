@@ -20,6 +20,7 @@
 #include "kernels/attention/attention_rows-inl.h"
 #include "kernels/attention/attention_tile-inl.h"
 #include "kernels/common/partial_vector-inl.h"
+#include "kernels/common/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
@@ -169,6 +170,7 @@ class QueryBlock {
     const F32 d;
     VF inverse[kVectors];
     for (int v = 0; v < kVectors; ++v) inverse[v] = hn::Div(hn::Set(d, 1.0f), sum_[v]);
+    if (at_.logarithms != nullptr) storeLogarithms(inverse);
     for (std::int64_t column = 0; column < job_.width; ++column) {
       for (int v = 0; v < kVectors; ++v) {
         float* at = result_ + column * wide_ + v * lanes_;
@@ -184,6 +186,19 @@ class QueryBlock {
     transposeInto(result_, {wide_, 1}, job_.width, count_, 1.0f, rows, job_.width);
     for (std::int64_t query = 0; query < count_; ++query)
       storeResult(job_, rows + query * job_.width, resultRow(job_, at_, first_ + query));
+  }
+
+  // Clears the inverse sums of queries whose scores are all -inf, too.
+  void storeLogarithms(VF (&inverse)[kVectors]) const {
+    const F32 d;
+    for (int v = 0; v < kVectors; ++v) {
+      const std::int64_t left = count_ - v * lanes_;
+      if (left > 0) {
+        storeFirst(hn::Add(highest_[v], logV(d, sum_[v])), at_.logarithms + first_ + v * lanes_,
+                   std::min(left, lanes_));
+      }
+      inverse[v] = hn::IfThenElse(hn::Eq(sum_[v], hn::Zero(d)), hn::Zero(d), inverse[v]);
+    }
   }
 
   static HWY_INLINE void zero(VF (&sum)[kRows][kVectors]) {

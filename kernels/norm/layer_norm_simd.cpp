@@ -106,13 +106,13 @@ HWY_AFTER_NAMESPACE();
 
 #include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
+#include "kernels/norm/row_norm.h"
 
 namespace ipex_studio {
 namespace {
 
 HWY_EXPORT(runLayerNorm);
 
-using LayerNormRun = void (*)(const LayerNormJob&, const float* const*, float*, float*, std::int64_t, std::int64_t);
 constexpr int kSources = 4;  // x, gamma, beta, residual
 
 class LayerNormOp final : public PreparedOp {
@@ -185,6 +185,8 @@ class LayerNormSimd final : public Kernel {
 };
 
 }  // namespace
+
+LayerNormRun layerNormSimd(const std::string& isa) { return IPEX_SELECT_TARGET(runLayerNorm, isa); }
 
 std::unique_ptr<Kernel> makeLayerNormSimd() { return std::make_unique<LayerNormSimd>(); }
 

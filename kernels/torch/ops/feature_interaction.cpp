@@ -10,29 +10,14 @@
 #include <torch/script.h>
 
 #include "core/torch/second_derivative.h"
+#include "kernels/torch/ops/planned_call.h"
 
 namespace ipex_studio {
 namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-// An operator of interaction.cpp; its plans are found by the identity of the description, which therefore is kept.
-class Planned {
- public:
-  explicit Planned(const std::string& kind)
-      : operator_(c10::Dispatcher::singleton().findSchemaOrThrow(("ipex_studio::" + kind).c_str(), "")),
-        spec_(kind + "{dense=1,triangle=lower}") {}
-
-  at::Tensor operator()(torch::jit::Stack arguments) const {
-    arguments.push_back(spec_);
-    operator_.callBoxed(&arguments);
-    return arguments[0].toTensor();
-  }
-
- private:
-  const c10::OperatorHandle operator_;
-  const c10::IValue spec_;
-};
+constexpr char kForm[] = "{dense=1,triangle=lower}";
 
 void check(at::TensorList features) {
   TORCH_CHECK(!features.empty(), "interaction: there are no features");
@@ -55,7 +40,7 @@ at::Tensor byStockOperators(at::TensorList features) {
 
 // `features`: FP32, and checked.
 at::Tensor byPlan(at::TensorList features) {
-  static const Planned forward("interaction");
+  static const PlannedCall forward("interaction", std::string("interaction") + kForm);
   return forward({c10::List<at::Tensor>(features.vec())});
 }
 
@@ -79,7 +64,7 @@ class FeatureInteraction : public torch::autograd::Function<FeatureInteraction> 
 
   static Tensors backward(torch::autograd::AutogradContext* context, const Tensors& gradients) {
     refuseSecondDerivative("interaction");
-    static const Planned backward("interaction_backward");
+    static const PlannedCall backward("interaction_backward", std::string("interaction_backward") + kForm);
     const c10::List<at::Tensor> features(context->get_saved_variables());
     return backward({gradients[0].contiguous(), features}).unbind(1);
   }

@@ -15,6 +15,7 @@ loads wherever ipex_studio was imported before. `help(ipex_studio.optimize)` tel
 
     optimizer = ipex_studio.optimize(torch.optim.AdamW(model.parameters()))    # fused steps; see ipex_studio.optim
     ipex_studio.nn.functional.interaction(dense, *bags)    # operators with gradients: help(ipex_studio.nn)
+    ipex_studio.llm.functional.attention(q, k, v, causal=True)    # of language models: help(ipex_studio.llm)
 
 Scripts that import intel_extension_for_pytorch run unchanged after `python -m ipex_studio.alias install`.
 
@@ -48,7 +49,7 @@ _install_xpu(optimize=optimize, FP32MathMode=FP32MathMode, get_fp32_math_mode=ge
 
 def __getattr__(name: str):
     """Gives parts of the package that few scripts need when they are asked for."""
-    if name not in ("alias", "nn"):
+    if name not in ("alias", "llm", "nn", "ops"):
         raise AttributeError(f"module 'ipex_studio' has no attribute '{name}'")
     import importlib
     return importlib.import_module("." + name, __name__)

@@ -89,6 +89,25 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::gather_rows(Tensor x, Tensor index) -> Tensor",
           "ipex_studio::scatter_rows(Tensor src, Tensor index, int rows, str reduce) -> Tensor",
           "ipex_studio::segment_softmax(Tensor rowptr, Tensor? place, Tensor scores) -> Tensor",
+          "ipex_studio::add_normalize_rows(Tensor x, Tensor residual, Tensor? weight, Tensor? bias, float eps, bool "
+          "centered) -> (Tensor, Tensor)",
+          "ipex_studio::flash_attention(Tensor query, Tensor key, Tensor value, Tensor? mask, bool causal, float? "
+          "scale) "
+          "-> Tensor",
+          "ipex_studio::gated_units(Tensor gate, Tensor up, str activation) -> Tensor",
+          "ipex_studio::indirect_attention(Tensor query, Tensor key, Tensor value, Tensor(a!) key_cache, Tensor(b!) "
+          "value_cache, Tensor beam_idx, int offset, float scale, Tensor? mask) -> Tensor",
+          "ipex_studio::paged_attention(Tensor query, Tensor key_cache, Tensor value_cache, Tensor pages, Tensor "
+          "lengths, float scale, Tensor? slopes, int window, float softcap) -> Tensor",
+          "ipex_studio::woq_linear(Tensor x, Tensor weight, Tensor scales, Tensor? bias, int bits, int depth, int "
+          "group) -> Tensor",
+          "ipex_studio::write_pages(Tensor key, Tensor value, Tensor(a!) key_cache, Tensor(b!) value_cache, Tensor "
+          "slots) -> ()",
+          "ipex_studio::linear_units(Tensor x, Tensor weight, Tensor? bias, str activation, Tensor? factor, Tensor[] "
+          "addends) -> Tensor",
+          "ipex_studio::normalize_rows(Tensor x, Tensor? weight, Tensor? bias, float eps, bool centered) -> Tensor",
+          "ipex_studio::rotary_embedding(Tensor x, Tensor sin, Tensor cos, Tensor? positions, int rotary_dim, bool "
+          "interleaved) -> Tensor",
           "ipex_studio::spmm(Tensor rowptr, Tensor col, Tensor? place, Tensor? value, Tensor x, str reduce, Tensor[] "
           "transpose) -> Tensor",
           "ipex_studio::interaction(Tensor[] features, str spec) -> Tensor",

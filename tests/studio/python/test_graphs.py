@@ -5,7 +5,7 @@ import unittest
 import torch
 
 import ipex_studio  # noqa: F401
-from ipex_studio.nn.functional import gather_rows, scatter_rows, segment_softmax, spmm
+from ipex_studio.nn.functional import gather_rows, scatter_reduce, scatter_rows, segment_softmax, spmm
 from ipex_studio.nn.graph import CSRGraph
 
 WIDTHS = (1, 3, 17, 33, 100, 129)
@@ -151,6 +151,37 @@ class Scatter(unittest.TestCase):
                 cotangent = torch.randn_like(result)
                 self.assertLess(largest(torch.autograd.grad(result, src, cotangent)[0],
                                         torch.autograd.grad(expected, exact, cotangent.double())[0]), 1e-5)
+
+    def test_scatter_reduce(self):
+        torch.manual_seed(7)
+        shapes = (((5, 4), 0, (7, 4)), ((5, 4), 1, (5, 9)), ((5, 4, 3), 1, (4, 6, 2)), ((6,), -1, (20,)), ((5, 4), 0, (0, 4)))
+        for (sizes, dim, sent), reduce, own in itertools.product(shapes, ("sum", "mean", "amax", "amin"), (True, False)):
+            x, src = torch.randn(sizes, dtype=torch.double, requires_grad=True), torch.randn(
+                [size + 1 for size in sent], dtype=torch.double, requires_grad=True)
+            index = torch.randint(sizes[dim], sent)
+            with self.subTest(sizes=sizes, dim=dim, reduce=reduce, own=own):
+                result = scatter_reduce(x, dim, index, src, reduce, include_self=own)
+                expected = x.scatter_reduce(dim, index, src[tuple(slice(size) for size in sent)], reduce,
+                                            include_self=own)
+                self.assertLess(largest(result, expected), 1e-12)
+                cotangent = torch.randn_like(result)
+                for gradient, right in zip(*(torch.autograd.grad(each, (x, src), cotangent, allow_unused=True)
+                                             for each in (result, expected))):
+                    self.assertLess(largest(torch.zeros(1) if gradient is None else gradient,
+                                            torch.zeros(1) if right is None else right), 1e-12)
+
+    def test_scatter_reduce_of_rows(self):
+        x, src, index = torch.randn(5, 33), torch.randn(50, 33), torch.randint(5, (50,))
+        rows = scatter_reduce(x, 0, index[:, None].expand(50, 33), src, "sum")
+        self.assertLess(largest(rows, x.double().index_add(0, index, src.double())), 1e-5)
+        self.assertLess(largest(scatter_reduce(x.t(), 1, index.expand(33, 50), src.t(), "sum"), rows.t()), 1e-5)
+        with self.assertRaisesRegex(IndexError, "index: position 8 holds 9"):
+            index[3] = 9
+            scatter_reduce(x, 0, index[:, None].expand(50, 33), src, "sum")
+        with self.assertRaisesRegex(IndexError, "outside of 0 to 4"):
+            scatter_reduce(x, 0, index[:, None].repeat(1, 33), src, "sum")
+        with self.assertRaisesRegex(ValueError, "none of sum, mean, amax and amin"):
+            scatter_reduce(x, 0, index[:, None], src, "prod")
 
     def test_softmax_of_segments(self):
         torch.manual_seed(6)

@@ -6,7 +6,8 @@ import torch
 from .. import _engine  # noqa: F401 - brings the operators
 from .graph import CSRGraph
 
-__all__ = ["gather_rows", "interaction", "merged_embedding_bag", "scatter_rows", "segment_softmax", "spmm"]
+__all__ = ["gather_rows", "interaction", "merged_embedding_bag", "scatter_reduce", "scatter_rows", "segment_softmax",
+           "spmm"]
 
 
 def interaction(*features: torch.Tensor) -> torch.Tensor:
@@ -72,3 +73,46 @@ def scatter_rows(src: torch.Tensor, index: torch.Tensor, rows: int, reduce: str 
 def gather_rows(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     """x[index], rows of x (rows, …), with a gradient that does not depend on the number of threads."""
     return torch.ops.ipex_studio.gather_rows(x, index)
+
+
+_REDUCES = {"sum": "sum", "mean": "mean", "amax": "max", "amin": "min"}
+
+
+def scatter_reduce(input: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, reduce: str, *,
+                   include_self: bool = True) -> torch.Tensor:
+    """torch.Tensor.scatter_reduce for "sum", "mean", "amax" and "amin", with a gradient, in one order of additions.
+
+    index: int64, as many axes as src and no longer ones; along the other axes than dim it is no longer than input. Where
+    it is the same for all other axes, expanded as torch_scatter and PyTorch Geometric make it, whole rows are sent. An
+    extreme hands its gradient to the first of equal values, where input counts as the first. include_self: the values
+    of input take part; else it stays only where nothing is sent. Raises ValueError for another reduce, IndexError for an
+    index beyond dim.
+    """
+    if reduce not in _REDUCES:
+        raise ValueError(f"scatter_reduce: reduce '{reduce}' is none of sum, mean, amax and amin")
+    dim %= input.dim()
+    sent = src[tuple(slice(size) for size in index.shape)].movedim(dim, 0)
+    places, own = index.movedim(dim, 0), input.movedim(dim, 0)
+    sizes = own.shape
+    by_rows = sent.shape[1:] == sizes[1:] and all(
+        places.stride(axis) == 0 or places.shape[axis] == 1 for axis in range(1, places.dim()))
+    if by_rows and sent.numel():
+        places = places[(slice(None),) + (0,) * (places.dim() - 1)]
+    else:
+        if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < sizes[0]:
+            raise IndexError(f"scatter_reduce: index holds numbers outside of 0 to {sizes[0] - 1}")
+        strides = torch.ones(len(sizes), dtype=torch.long)
+        strides[:-1] = torch.tensor(sizes[1:]).flip(0).cumprod(0).flip(0)
+        places = places * strides[0]
+        for axis in range(1, len(sizes)):
+            steps = torch.arange(places.shape[axis]) * strides[axis]
+            places = places + steps.view([-1] + [1] * (len(sizes) - axis - 1))
+        places, sent, own = places.reshape(-1), sent.reshape(-1), own.reshape(-1)
+    rows = len(own)
+    if include_self:
+        places, sent = torch.cat((torch.arange(rows), places)), torch.cat((own, sent.to(own.dtype)))
+    result = scatter_rows(sent, places, rows, _REDUCES[reduce])
+    if not include_self:
+        is_reached = torch.zeros(rows, dtype=torch.bool).index_fill(0, places, True)
+        result = torch.where(is_reached.view([-1] + [1] * (result.dim() - 1)), result, own)
+    return result.view(sizes).movedim(0, dim)

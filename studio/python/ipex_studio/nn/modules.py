@@ -1,12 +1,13 @@
-"""Embedding bags of many tables as one module: trained by any optimizer, or by an update inside backward."""
+"""Embedding bags of many tables as one module, trained by any optimizer or by an update inside backward; batch norm whose
+statistics stay."""
 from typing import Iterable, List, NamedTuple, Optional
 
 import torch
 
 from . import functional
 
-__all__ = ["EmbeddingSpec", "MergedEmbeddingBag", "MergedEmbeddingBagWithAdaGrad", "MergedEmbeddingBagWithCat",
-           "MergedEmbeddingBagWithSGD"]
+__all__ = ["EmbeddingSpec", "FrozenBatchNorm2d", "MergedEmbeddingBag", "MergedEmbeddingBagWithAdaGrad",
+           "MergedEmbeddingBagWithCat", "MergedEmbeddingBagWithSGD"]
 
 
 class EmbeddingSpec(NamedTuple):
@@ -145,3 +146,27 @@ class MergedEmbeddingBagWithCat(MergedEmbeddingBag):
     def forward(self, indices: List[torch.Tensor], offsets: List[torch.Tensor],
                 dense_feature: torch.Tensor) -> torch.Tensor:
         return torch.cat([dense_feature] + super().forward(indices, offsets), dim=1)
+
+
+class FrozenBatchNorm2d(torch.nn.Module):
+    """Batch norm of images whose statistics and factors are buffers, which no training changes.
+
+    Loads the state of torchvision's module of this name, and of nn.BatchNorm2d. The input has a gradient.
+    """
+
+    def __init__(self, num_features: int, eps: float = 1e-5):
+        super().__init__()
+        self.num_features, self.eps = num_features, eps
+        for name, value in (("weight", 1.0), ("bias", 0.0), ("running_mean", 0.0), ("running_var", 1.0)):
+            self.register_buffer(name, torch.full((num_features,), value))
+
+    def _load_from_state_dict(self, state_dict, prefix, *arguments):
+        state_dict.pop(prefix + "num_batches_tracked", None)
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0,
+                                              self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}"
