@@ -1,0 +1,3 @@
+"""intel_extension_for_pytorch.quantization"""
+from ...quantization import *  # noqa: F403 - the same names
+from ...quantization import __all__  # noqa: F401
