@@ -177,8 +177,8 @@ def compare(folder, options):
         ours = run_file(options.ours, path, True, options.timeout)
         real = run_file(options.real, path, False, options.timeout) if options.real else \
             {test: row for (file, test), row in baseline.items() if file == path.stem and row}
-        for test in dict.fromkeys([*real, *ours]):
-            whole = ours.get("(import)")  # a file that cannot be imported fails in every test
+        whole = ours.get("(import)")  # a file that cannot be imported fails in every test
+        for test in real if whole and real else dict.fromkeys([*real, *ours]):
             table.append({"file": path.stem, "group": group, "test": test, "ours": ours.get(test) or whole,
                           "real": real.get(test)})
         print(f"{path.stem}: {summary([row for row in table if row['file'] == path.stem])}", file=sys.stderr, flush=True)

@@ -317,6 +317,38 @@ class Later(Case):
         with self.assertRaisesRegex(ipex_studio.Error, "INT8 or INT4"):
             get_weight_only_quant_qconfig_mapping(weight_dtype=quantization.WoqWeightDtype.NF4)
 
+    def test_dynamic_layers_are_pytorchs_and_plans_read_them(self):
+        model, x = linears(), torch.randn(16, 64)
+        model.reach.fill_(1)
+        converted = convert(prepare(model, default_dynamic_qconfig_mapping))
+        self.assertIsInstance(converted.first, torch.nn.quantized.dynamic.Linear)
+        traced = torch.jit.freeze(torch.jit.trace(converted, x))
+        for _ in range(3):
+            self.assertGreater(sqnr(traced(x), model(x)), 20)
+        plans = traced.__dict__["_ipex_forward"]._plans
+        self.assertTrue(plans and all(plans.values()))
+        mapping = QConfigMapping().set_global(quantization.default_dynamic_qconfig).set_module_name("first", None)
+        self.assertIs(type(convert(prepare(model, mapping)).first), nn.Linear)
+
+    def test_a_call_after_saving_or_loading_begins_anew(self):
+        has_run = quantization._utils.check_model_obsever_has_run
+        prepared = prepare(self.model, default_static_qconfig_mapping, example_inputs=self.x)
+        self.assertFalse(has_run(prepared))
+        prepared(self.x)
+        self.assertTrue(has_run(prepared))
+        prepared.save_qconf_summary(self.path("first.json"))
+        self.assertFalse(has_run(prepared))
+        convert(prepared)
+        prepared.load_qconf_summary(self.path("first.json"))
+        prepared(self.x + 1)
+        self.assertTrue(has_run(prepared))
+        prepared.save_qconf_summary(self.path("second.json"))
+        texts = []
+        for name in ("first.json", "second.json"):
+            with open(self.path(name), encoding="utf-8") as file:
+                texts.append(file.read())
+        self.assertFalse(texts[0] == texts[1])
+
     def test_arguments_by_name_and_nested_results(self):
         class Named(nn.Module):
             def __init__(self):
@@ -338,8 +370,10 @@ class Later(Case):
     def test_inplace_and_what_cannot_be(self):
         with self.assertRaisesRegex(AssertionError, "Please do prepare the model before doing convert"):
             convert(self.model)
+        with self.assertRaisesRegex(AssertionError, "needs example_inputs"):
+            prepare(self.model, default_static_qconfig_mapping)
         with self.assertRaisesRegex(ipex_studio.Error, "Nothing was calibrated"):
-            convert(prepare(self.model, default_static_qconfig_mapping))
+            convert(prepare(self.model, default_static_qconfig_mapping, example_inputs=self.x))
         prepared = self.prepared(inplace=True)
         self.assertIs(prepared, self.model)
         self.assertIs(convert(prepared, inplace=True), self.model)
@@ -364,6 +398,14 @@ class Tuned(Case):
         bound = evaluate(convert(alone)) + 3
         tuned = autotune(model, [x], eval_func=evaluate, accuracy_criterion={"absolute": 200 - bound})
         self.assertGreaterEqual(evaluate(convert(tuned)), bound)
+
+    def test_smooth_quant_and_layers_kept_by_kind(self):
+        model, x = linears(), torch.randn(64, 64)
+        for arguments in ({"alpha": [0.1, 0.5]}, {"alpha": "auto"}):
+            tuned = autotune(model, [x], calib_func=lambda prepared: prepared(x), smoothquant_args=arguments)
+            self.assertGreater(sqnr(convert(tuned)(x), model(x)), 20)
+        kept = autotune(model, [x], op_type_dict={"linear": {"weight": {"dtype": ["fp32"]}}})
+        self.assertGreater(sqnr(convert(kept)(x), model(x)), 100)
 
     def test_what_cannot_be(self):
         with self.assertRaisesRegex(ipex_studio.Error, "data loader is empty"):

@@ -25,6 +25,7 @@ Before that a context watched a model that was not prepared:
 What is saved holds PyTorch's own operators alone: torch.jit.load reads it anywhere, and where ipex_studio is imported it
 runs by plans that compute in integers.
 """
+from . import _utils
 from ._autotune import autotune
 from ._calibrate import QuantConf, calibrate
 from ._convert import convert, prepare

@@ -3,26 +3,27 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
-from torch.ao.quantization import HistogramObserver, MinMaxObserver, QConfig, QConfigMapping
 
 from .._log import logger
 from .._patched import shadow_of
 from ..errors import Error
-from ._convert import convert, prepare
-from ._mappings import default_static_qconfig
+from ._convert import convert, prepare_by
+from ._mappings import Settings
 
-_OBSERVERS = (HistogramObserver.with_args(reduce_range=False), MinMaxObserver)
+_SETTINGS = (Settings(observer="auto"), Settings(observer="min-max"))
+_ALPHAS = (0.5, 0.65, 0.8)  # of SmoothQuant where "auto" is asked for
 
 
 def autotune(model: torch.nn.Module, calib_dataloader: Any, calib_func: Optional[Callable] = None,
              eval_func: Optional[Callable] = None, op_type_dict: Optional[Dict] = None,
-             sampling_sizes: Optional[List[int]] = None, accuracy_criterion: Optional[Dict[str, float]] = None,
-             tuning_time: float = 0) -> torch.nn.Module:
+             smoothquant_args: Optional[Dict[str, Any]] = None, sampling_sizes: Optional[List[int]] = None,
+             accuracy_criterion: Optional[Dict[str, float]] = None, tuning_time: float = 0) -> torch.nn.Module:
     """A prepared model whose conversion keeps the accuracy that eval_func(model) measures, for convert().
 
     Tries `sampling_sizes` (numbers of samples; [100]) of `calib_dataloader` with each observer; then keeps layers in FP32,
     those first whose rounding changes the results most, until `accuracy_criterion` holds: {"relative": 0.01}, as at
-    first, or {"absolute": …}. `calib_func(prepared)` may run the samples itself. A sample is a tensor, (tensor, label), or a
+    first, or {"absolute": …}. `op_type_dict`: kinds of layers, {nn.Linear: …}, whose "weight" or "activation" has
+    "dtype" ["fp32"] stay in FP32. `smoothquant_args`: {"alpha": a number, a list of them to try, or "auto"}. `calib_func(prepared)` may run the samples itself. A sample is a tensor, (tensor, label), or a
     dict of arguments. `tuning_time` seconds at most, 0: as long as it takes; then, and without any that holds, the best
     comes back, and a warning says so.
     """
@@ -39,8 +40,8 @@ def autotune(model: torch.nn.Module, calib_dataloader: Any, calib_func: Optional
         search.wanted -= allowed * (search.wanted if criterion == "relative" else 1)
     sizes = sampling_sizes or [100]
     for size in sizes:
-        for observer in _OBSERVERS:
-            if search.attempt(size, observer, ()):
+        for settings in _settings(op_type_dict, smoothquant_args):
+            if search.attempt(size, settings):
                 return search.best
     search.keep_layers(sizes[-1])
     if search.found < search.wanted:
@@ -49,36 +50,49 @@ def autotune(model: torch.nn.Module, calib_dataloader: Any, calib_func: Optional
     return search.best
 
 
+def _settings(op_type_dict: Optional[Dict], smoothquant_args: Optional[Dict[str, Any]]) -> List[Settings]:
+    """What is tried, in order."""
+    kept = frozenset(_kind_of(kind) for kind, own in (op_type_dict or {}).items()
+                     if any(side.get("dtype") in (["fp32"], "fp32") for side in own.values()))
+    if not smoothquant_args:
+        return [settings._replace(kept_kinds=kept) for settings in _SETTINGS]
+    alpha = smoothquant_args.get("alpha", 0.5)
+    alphas = _ALPHAS if alpha == "auto" else alpha if isinstance(alpha, (list, tuple)) else (alpha,)
+    return [Settings(observer="min-max", alpha=float(value), kept_kinds=kept) for value in alphas]
+
+
+def _kind_of(kind: Any) -> str:
+    name = (kind if isinstance(kind, str) else kind.__name__).lower()
+    return "convolution" if "conv" in name else "linear" if "linear" in name else name
+
+
 class _Search:
     def __init__(self, model, samples, calib_func, eval_func, end: float) -> None:
         self.model, self.samples, self.calib_func, self.eval_func, self.end = model, samples, calib_func, eval_func, end
         self.wanted: Optional[float] = None
         self.found = float("-inf")
         self.best: Optional[torch.nn.Module] = None
-        self.best_observer = _OBSERVERS[0]
+        self.best_settings = Settings()
 
     def accuracy(self, model: torch.nn.Module) -> float:
         with torch.no_grad():
             return float(self.eval_func(model))
 
-    def attempt(self, size: int, observer, kept: Tuple[str, ...]) -> bool:
+    def attempt(self, size: int, settings: Settings) -> bool:
         """Tries one setting; true if it holds, or nothing is asked for."""
         if self.best is not None and time.monotonic() > self.end:
             return False
-        prepared = self._calibrated(size, observer, kept)
+        prepared = self._calibrated(size, settings)
         if self.eval_func is None:
             self.best = prepared
             return True
         found = self.accuracy(convert(prepared))
         if found > self.found:
-            self.found, self.best, self.best_observer = found, prepared, observer
+            self.found, self.best, self.best_settings = found, prepared, settings
         return found >= self.wanted
 
-    def _calibrated(self, size: int, observer, kept: Tuple[str, ...]) -> torch.nn.Module:
-        mapping = QConfigMapping().set_global(QConfig(activation=observer, weight=default_static_qconfig.weight))
-        for name in kept:
-            mapping.set_module_name(name, None)
-        prepared = prepare(shadow_of(self.model), mapping)
+    def _calibrated(self, size: int, settings: Settings) -> torch.nn.Module:
+        prepared = prepare_by(settings, shadow_of(self.model))
         with torch.no_grad():
             if self.calib_func is not None:
                 self.calib_func(prepared)
@@ -88,16 +102,18 @@ class _Search:
 
     def keep_layers(self, size: int) -> None:
         """Keeps 1, 2, 4 … layers in FP32."""
-        layers = self._by_damage(size)
+        settings = self.best_settings
+        layers = self._by_damage(size, settings)
         count = 1
         while layers and time.monotonic() < self.end:
-            if self.attempt(size, self.best_observer, tuple(layers[:count])) or count >= len(layers):
+            kept = settings._replace(kept_names=frozenset(layers[:count]))
+            if self.attempt(size, kept) or count >= len(layers):
                 return
             count *= 2
 
-    def _by_damage(self, size: int) -> List[str]:
+    def _by_damage(self, size: int, settings: Settings) -> List[str]:
         """Names of layers, those first whose rounding alone changes the results most."""
-        prepared = self._calibrated(size, self.best_observer, ())
+        prepared = self._calibrated(size, settings)
         names = list(dict.fromkeys(filter(None, prepared.__dict__["_ipex_quantization"].products)))
         args, kwargs = arguments_of_sample(self.samples[0])
         with torch.no_grad():
@@ -106,7 +122,7 @@ class _Search:
         for name in names:
             if time.monotonic() > self.end:
                 break
-            alone = self._calibrated(1, self.best_observer, tuple(other for other in names if other != name))
+            alone = self._calibrated(1, settings._replace(kept_names=frozenset(names) - {name}))
             with torch.no_grad():
                 results = _tensors(convert(alone)(*args, **kwargs))
             damage[name] = sum(float((a - b).double().square().sum()) for a, b in zip(results, wanted))

@@ -12,7 +12,7 @@ from .._patched import patch, role, shadow_of
 from .._training import copy_model
 from ..errors import Error
 from . import _calibrate
-from ._mappings import read_configure
+from ._mappings import Settings, read_configure
 from ._models import Quantization, arguments_of, flat
 
 _PREPARED, _CONVERTED = "calibrated", "quantized"
@@ -24,12 +24,19 @@ def prepare(model: torch.nn.Module, configure: Any, example_inputs: Any = None, 
 
     `configure`: a QConfigMapping, or a qconfig; the mappings of this package are static, dynamic, SmoothQuant and weight
     only. A module or kind of layer whose qconfig is None stays in FP32. `example_inputs`: a tensor, or a tuple or list of
-    arguments; with or without `example_kwarg_inputs`, arguments by name. Static quantization takes them from the first
-    call if none are given.
+    arguments; with or without `example_kwarg_inputs`, arguments by name. Static quantization needs either.
 
     The prepared model has save_qconf_summary(qconf_summary=path) and load_qconf_summary(qconf_summary=path).
     """
     settings = read_configure(configure)
+    assert settings.mode != "static" or example_inputs is not None or example_kwarg_inputs, \
+        "Static quantization needs example_inputs, or example_kwarg_inputs."
+    return prepare_by(settings, model, example_inputs, inplace, bn_folding, example_kwarg_inputs)
+
+
+def prepare_by(settings: Settings, model: torch.nn.Module, example_inputs: Any = None, inplace: bool = False,
+               bn_folding: bool = True, example_kwarg_inputs: Optional[Dict[str, Any]] = None) -> torch.nn.Module:
+    """prepare() with settings; those of the first call stand in for examples that are not given."""
     if isinstance(model, torch.jit.ScriptModule):
         raise Error("prepare() takes a torch.nn.Module; ipex_studio.quantize() takes modules of TorchScript.", exit_code=2)
     prepared = model if inplace else copy_model(model)[0]
@@ -74,13 +81,29 @@ def _convert(model: torch.nn.Module, inplace: bool = False) -> torch.nn.Module:
     if quantization.settings.mode == "static":
         if not quantization.begun:
             raise Error("Nothing was calibrated: run the prepared model on some samples before it is converted.", exit_code=2)
-        quantization.recipe = quantization.recipe_text()
+        quantization = quantization.frozen()
     converted = model if inplace else shadow_of(model)
     if inplace:
         converted.__class__ = type(model)._ipex_base
+    if quantization.settings.mode == "dynamic" and _takes_dynamic_layers(converted):
+        converted.__dict__.pop("_ipex_quantization", None)
+        return _with_dynamic_layers(converted, quantization.settings)
     patch(converted, _CONVERTED)
     converted.__dict__["_ipex_quantization"] = quantization
     return converted
+
+
+def _takes_dynamic_layers(model: torch.nn.Module) -> bool:
+    """True if PyTorch's own dynamic layers can stand in the model."""
+    return torch.backends.quantized.engine != "none" and type(model) is not torch.nn.Linear
+
+
+def _with_dynamic_layers(model: torch.nn.Module, settings: Settings) -> torch.nn.Module:
+    """The model with PyTorch's dynamic linear layers, which plans read as integers."""
+    linears = [name for name, module in model.named_modules() if type(module) is torch.nn.Linear]
+    kept = linears if "linear" in settings.kept_kinds else [name for name in linears if settings.keeps(name)]
+    spec = {name: torch.ao.quantization.per_channel_dynamic_qconfig for name in linears if name not in kept}
+    return torch.ao.quantization.quantize_dynamic(model, spec, inplace=True) if spec else model
 
 
 class _Modules:
@@ -153,15 +176,19 @@ def _prepared_members(base: type) -> Dict[str, Any]:
     def save_qconf_summary(self, qconf_summary: Union[str, "os.PathLike[str]"]) -> None:
         """Writes what was observed as a file that the extension reads, too."""
         _static_of(self)
+        quantization = self.__dict__["_ipex_quantization"]
+        text = quantization.configuration(as_list=False)
         with open(qconf_summary, "w", encoding="utf-8") as file:
-            file.write(self.__dict__["_ipex_quantization"].configuration(as_list=False))
+            file.write(text)
+        quantization.finish()
 
     def load_qconf_summary(self, qconf_summary: Union[str, "os.PathLike[str]"]) -> None:
-        """Takes what such a file says in place of what was observed."""
+        """Takes what such a file says in place of what was observed, until the next call."""
         quantization = _static_of(self)
         with open(qconf_summary, encoding="utf-8") as file:
             text = file.read()
         previous, quantization.text = quantization.text, text
+        quantization.finish()
         if quantization.begun:
             try:
                 quantization.recipe_text()  # refuses a file of another model

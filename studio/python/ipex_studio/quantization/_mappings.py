@@ -81,6 +81,10 @@ class Settings(NamedTuple):
     kept_names: FrozenSet[str] = frozenset()
     kept_kinds: FrozenSet[str] = frozenset()
 
+    def keeps(self, name: str) -> bool:
+        """True if the module, or one that it is part of, stays in FP32."""
+        return any(name == kept or name.startswith(kept + ".") for kept in self.kept_names)
+
 
 _KINDS = {torch.nn.Linear: "linear", torch.nn.functional.linear: "linear", torch.nn.Conv1d: "convolution",
           torch.nn.Conv2d: "convolution", torch.nn.Conv3d: "convolution", torch.nn.functional.conv2d: "convolution",
@@ -106,7 +110,7 @@ def read_configure(configure: Any) -> Settings:
     assert not isinstance(weight, PlaceholderObserver) and weight.dtype == torch.qint8, \
         "Weights are quantized to torch.qint8: give the qconfig an observer of that dtype."
     if isinstance(activation, PlaceholderObserver):
-        return Settings("dynamic")
+        return Settings("dynamic", kept_names=kept_names, kept_kinds=kept_kinds)
     observer = next((name for kind, name in _OBSERVERS.items() if type(activation) is kind), None)
     assert observer is not None, \
         f"Activations are observed by HistogramObserver or MinMaxObserver, not by {type(activation).__name__}."

@@ -1,4 +1,5 @@
 """A model in INT8: what was observed of it, and the modules of TorchScript that a recipe makes of it."""
+import copy
 import io
 import json
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
@@ -65,9 +66,10 @@ class Quantization:
         self._form: Optional[Tuple] = None  # without sizes
         self._script: Optional[Script] = None
         self._quantizer: Optional[_engine.Quantizer] = None
+        self._finished = False  # the next call begins a calibration of its own
 
     def __deepcopy__(self, memo) -> "Quantization":
-        return self  # what was observed is never changed by a copy's calls: convert() froze it
+        return copy.copy(self)  # the engine's part cannot be copied: copies of a prepared model observe together
 
     def begin(self, model: torch.nn.Module, form: Tuple, leaves: List[torch.Tensor]) -> None:
         """Prepares for calls of this form. Raises Error for another one than at first."""
@@ -82,6 +84,21 @@ class Quantization:
                             for leaf in arguments_of(script, form, leaves))
             self._quantizer = _engine.Quantizer(script.module._c, example, self.settings.observer, self.settings.alpha)
         self._script, self._form = script, without_sizes(form)
+
+    def finish(self) -> None:
+        """Ends a calibration: what was observed stays, until another call."""
+        self._finished = True
+
+    def frozen(self) -> "Quantization":
+        """One of the same recipe, whatever is observed later."""
+        result = copy.copy(self)
+        result.recipe = self.recipe_text()
+        return result
+
+    @property
+    def has_observed(self) -> bool:
+        """True if a calibration is under way that has seen a call."""
+        return self.calls > 0 and not self._finished
 
     @property
     def begun(self) -> bool:
@@ -98,6 +115,8 @@ class Quantization:
 
     def observe(self, model: torch.nn.Module, args: Tuple, kwargs: Dict[str, Any]) -> None:
         form, leaves = flat(args, kwargs)
+        if self._finished:
+            self._form, self.text, self._finished = None, None, False
         self.begin(model, form, leaves)
         self._quantizer.observe(arguments_of(self._script, form, [leaf.detach() for leaf in leaves]))
 
@@ -136,8 +155,7 @@ class Quantization:
             if reach > 0:
                 value.update(low=-reach, high=reach, scale=reach / 127.5, zero_point=128)
         for node in recipe["nodes"]:
-            kept = any(node["module"] == name or node["module"].startswith(name + ".") for name in settings.kept_names)
-            if kept or node["kind"] in settings.kept_kinds:
+            if settings.keeps(node["module"]) or node["kind"] in settings.kept_kinds:
                 node.update(precision="fp32", reason="its qconfig is None")
         return json.dumps(recipe)
 
