@@ -79,6 +79,7 @@ extern const Pass kInsertIntegerWeights;
 extern const Pass kInsertNestedBranch;
 extern const Pass kInsertNoneBranch;
 extern const Pass kInsertQuantize;
+extern const Pass kInsertQuantizedTensors;
 extern const Pass kNarrowDouble;
 extern const Pass kPropagateChecks;
 extern const Pass kQuantizeEmbeddings;

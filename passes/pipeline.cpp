@@ -144,6 +144,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFuseDequantize,
       // After all fusions, which know FP32 only; before the casts, which take what stays above INT8.
       &kInsertQuantize,
+      // In its place, for files that any PyTorch runs.
+      &kInsertQuantizedTensors,
       // The same without ranges, for linear layers alone.
       &kInsertIntegerWeights,
       // After the passes of linear layers, which own the weights that they share with tables.

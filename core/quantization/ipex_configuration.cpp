@@ -277,22 +277,33 @@ Recipe recipeFromIpexConfiguration(const std::string& text, const CalibrationPla
   }
 }
 
-std::string ipexConfigurationText(const Recipe& recipe, const CalibrationPlan& plan) {
+namespace {
+
+bool isInt8(const Recipe& recipe, const std::string& key) {
+  const RecipeNode* node = recipe.node(key);
+  return node != nullptr && node->precision == "int8";
+}
+
+// Points that a product reads, as its base operands.
+std::vector<int> operandsOf(const CalibrationPlan& plan, std::size_t candidate) {
+  const std::vector<int>& reads = plan.reads[candidate];
+  const std::size_t base = plan.candidates[candidate].kind == "matmul" ? 2 : 1;
+  return {reads.begin(), reads.begin() + static_cast<std::ptrdiff_t>(std::min(base, reads.size()))};
+}
+
+json dictionaryOf(const Recipe& recipe, const CalibrationPlan& plan) {
   json operations = json::object();
   std::size_t number = 0;
   for (std::size_t n = 0; n < plan.candidates.size(); ++n) {
     const RecipeNode& candidate = plan.candidates[n];
-    if (candidate.precision != "int8") continue;  // products only: the program chooses for the rest
-    const RecipeNode* node = recipe.node(candidate.key);
-    const bool quantized = node != nullptr && node->precision == "int8";
+    if (candidate.precision != "int8") continue;
+    const bool quantized = isInt8(recipe, candidate.key);
     json entry = {{"op_type", moduleClass(candidate.kind)},
                   {"op_type_is_module", candidate.kind != "matmul"},
                   {"fqn", candidate.module_path}};
     entry["input_tensor_infos"] = json::array();
-    const std::size_t base = candidate.kind == "matmul" ? 2 : 1;
-    for (std::size_t r = 0; r < base && r < plan.reads[n].size(); ++r) {
-      entry["input_tensor_infos"].push_back(tensorInfo(recipe, plan, plan.reads[n][r], quantized));
-    }
+    for (const int point : operandsOf(plan, n))
+      entry["input_tensor_infos"].push_back(tensorInfo(recipe, plan, point, quantized));
     entry["weight_tensor_infos"] = json::array();
     if (candidate.kind != "matmul") {
       const char* dtype = quantized ? "torch.qint8" : "torch.float32";
@@ -303,7 +314,57 @@ std::string ipexConfigurationText(const Recipe& recipe, const CalibrationPlan& p
   }
   json module = {
       {"q_op_infos", std::move(operations)}, {"nonq_op_infos", json::object()}, {"layer_output_infos", json::array()}};
-  return json{{" ", std::move(module)}}.dump(4);
+  return json{{" ", std::move(module)}};
+}
+
+// Writes the tensors of one side of an operation in the list.
+void listSide(const Recipe& recipe, const CalibrationPlan& plan, const std::vector<int>& points, bool quantized,
+              const std::string& side, json* entry) {
+  for (const char* field : {"_scales", "_zero_points", "_quantized_dtypes"}) (*entry)[side + field] = json::array();
+  (*entry)[side + "s_quantized"] = json::array();
+  for (const int point : points) {
+    const RecipeValue* value = point < 0 ? nullptr : recipe.value(plan.points[static_cast<std::size_t>(point)].key);
+    (*entry)[side + "_scales"].push_back(value == nullptr ? 1 : value->scale);
+    (*entry)[side + "_zero_points"].push_back(value == nullptr ? 0 : value->zero_point);
+    (*entry)[side + "_quantized_dtypes"].push_back("uint8");
+    (*entry)[side + "s_quantized"].push_back(quantized && value != nullptr);
+  }
+}
+
+const char* listName(const std::string& kind) { return kind == "convolution" ? "conv2d" : kind.c_str(); }
+
+json listOf(const Recipe& recipe, const CalibrationPlan& plan) {
+  json operations = json::array();
+  std::map<int, std::string> producers;  // of points, as "3.0": result 0 of operation 3
+  for (std::size_t n = 0; n < plan.candidates.size(); ++n) {
+    const RecipeNode& candidate = plan.candidates[n];
+    if (candidate.precision != "int8") continue;
+    const std::size_t id = operations.size();
+    json entry = {{"id", id},
+                  {"name", listName(candidate.kind)},
+                  {"algorithm", "min_max"},
+                  {"weight_granularity", "per_channel"},
+                  {"weight_scales", json::array()}};
+    const std::vector<int> reads = operandsOf(plan, n);
+    listSide(recipe, plan, reads, isInt8(recipe, candidate.key), "input", &entry);
+    listSide(recipe, plan, {plan.writes[n]}, false, "output", &entry);
+    entry["inputs_flow"] = json::array();
+    for (const int point : reads) {
+      const auto producer = producers.find(point);
+      entry["inputs_flow"].push_back(producer == producers.end() ? "" : producer->second);
+    }
+    const std::string flow = fmt::format("{}.0", id);
+    entry["outputs_flow"] = json::array({flow});
+    producers[plan.writes[n]] = flow;
+    operations.push_back(std::move(entry));
+  }
+  return operations;
+}
+
+}  // namespace
+
+std::string ipexConfigurationText(const Recipe& recipe, const CalibrationPlan& plan, IpexForm form) {
+  return (form == IpexForm::kList ? listOf(recipe, plan) : dictionaryOf(recipe, plan)).dump(4);
 }
 
 }  // namespace ipex_studio

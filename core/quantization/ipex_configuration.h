@@ -1,6 +1,6 @@
 // Configuration files of Intel Extension for PyTorch: int8_conf.json. Reads both forms: the dictionary of 2.x (module →
 // q_op_infos → operation with fqn, input_tensor_infos, weight_tensor_infos, output_tensor_infos) and the list of 1.10
-// (id, name, algorithm, weight_granularity, input_scales, input_zero_points, output_scales, …). Writes the dictionary.
+// (id, name, algorithm, weight_granularity, input_scales, input_zero_points, output_scales, …). Writes both.
 // Knows no libtorch; thread-safe.
 #pragma once
 
@@ -20,6 +20,11 @@ Recipe recipeFromIpexConfiguration(const std::string& text, const CalibrationPla
 // True if the text looks like such a file (and not like a recipe).
 bool looksLikeIpexConfiguration(const std::string& text);
 
-std::string ipexConfigurationText(const Recipe& recipe, const CalibrationPlan& plan);
+enum class IpexForm { kDictionary, kList };
+
+// Writes the products of the plan; the program chooses for the rest. The list has no scales of weights, which follow
+// from the weights.
+std::string ipexConfigurationText(const Recipe& recipe, const CalibrationPlan& plan,
+                                  IpexForm form = IpexForm::kDictionary);
 
 }  // namespace ipex_studio

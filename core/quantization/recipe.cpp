@@ -136,6 +136,7 @@ std::string recipeToText(const Recipe& recipe) {
     out["weight_bits"] = recipe.weight_bits;
     out["group"] = recipe.group;
   }
+  if (recipe.quantized_tensors) out["quantized_tensors"] = true;
   out["values"] = json::array();
   for (const RecipeValue& value : recipe.values) out["values"].push_back(valueToJson(value));
   out["nodes"] = json::array();
@@ -170,6 +171,7 @@ Recipe recipeFromText(const std::string& text, const std::string& name) {
       refuseRecipe(name, "its exponent of SmoothQuant is outside of 0 to 1");
     recipe.weight_bits = in.value("weight_bits", 8);
     recipe.group = in.value("group", std::int64_t{0});
+    recipe.quantized_tensors = in.value("quantized_tensors", false);
     if (in.at("values").size() > kMaxEntries || in.at("nodes").size() > kMaxEntries)
       refuseRecipe(name, "it is too long");
     for (const json& entry : in.at("values")) recipe.values.push_back(valueFromJson(entry));

@@ -50,7 +50,9 @@ struct Recipe {
   bool equalization = false;     // ranges of channels were levelled before (passes/quantize/equalize_layers.cpp)
   double smooth_alpha = 0;       // > 0: SmoothQuant with this exponent for linear layers
   std::int32_t weight_bits = 8;  // kWeightOnly: 8 or 4
-  std::int64_t group = 0;        // kWeightOnly: weights along a row that share a scale, a multiple of 32; 0: all
+  bool quantized_tensors =
+      false;               // PyTorch's own quantized tensors instead of integers, for files that any PyTorch runs
+  std::int64_t group = 0;  // kWeightOnly: weights along a row that share a scale, a multiple of 32; 0: all
   std::vector<RecipeValue> values;
   std::vector<RecipeNode> nodes;
 

@@ -15,6 +15,7 @@
 #include "core/quantization/recipe.h"
 #include "core/quantization/weights.h"
 #include "passes/pass_list.h"
+#include "passes/quantize/quantized_tensors.h"
 #include "passes/quantize/requantization.h"
 
 namespace ipex_studio {
@@ -62,6 +63,23 @@ std::string textFor(const Recipe& recipe) {
   return fmt::format("keeps its weights in {} bits, {} of them with a scale", recipe.weight_bits, recipe.group);
 }
 
+at::Tensor biasOf(const QuantizableOp& quantizable) {
+  const bool has_bias = quantizable.op.src.size() > 2 && !quantizable.op.src[2].absent();
+  return has_bias ? *constantTensor(quantizable.op.src[2].value) : at::Tensor();
+}
+
+// For files that any PyTorch runs. Groups of weights have no tensor of PyTorch's; they are written out later.
+void rewriteAsTensors(const QuantizableOp& quantizable, PassContext& context, const Recipe& recipe) {
+  Node* node = quantizable.node;
+  const bool dynamic = recipe.mode == QuantizationMode::kDynamic;
+  const QuantizedWeights weights =
+      quantizeWeights(*constantTensor(quantizable.op.src[1].value), dynamic ? integerWeightBits(context.options) : 8);
+  Value* x = quantizable.op.src[0].value;
+  if (dynamic) x = writeRoundedByItself(context.rewriter, x, node);
+  readQuantized(context.rewriter, node, x, {weights.integers, weights.scales, {}});
+  context.rewriter.finish(node, textFor(recipe));
+}
+
 void rewrite(const QuantizableOp& quantizable, PassContext& context, const Recipe& recipe) {
   const bool dynamic = recipe.mode == QuantizationMode::kDynamic;
   FusedOp op;
@@ -69,9 +87,7 @@ void rewrite(const QuantizableOp& quantizable, PassContext& context, const Recip
   op.spec.attributes = quantizable.op.spec.attributes;
   if (dynamic) op.spec.attributes["dynamic"] = std::int64_t{1};
   op.base = {quantizable.op.src[0].value, nullptr, nullptr};
-  at::Tensor bias;
-  if (quantizable.op.src.size() > 2 && !quantizable.op.src[2].absent())
-    bias = *constantTensor(quantizable.op.src[2].value);
+  const at::Tensor bias = biasOf(quantizable);
   const at::Tensor given = *constantTensor(quantizable.op.src[1].value);
   if (recipe.group != 0) {
     setGroupedWeights(context.rewriter, given, bias, recipe, &op, quantizable.node);
@@ -103,7 +119,11 @@ bool insertIntegerWeights(torch::jit::Graph& graph, PassContext& context) {
     const Decline why = declineOf(*quantizable, context);
     if (why) context.missed(node, why);
     if (why || !context.rewriter.permit(node)) continue;
-    rewrite(*quantizable, context, recipe);
+    if (recipe.quantized_tensors && recipe.group == 0) {
+      rewriteAsTensors(*quantizable, context, recipe);
+    } else {
+      rewrite(*quantizable, context, recipe);
+    }
     changed = true;
   }
   return changed;

@@ -12,16 +12,14 @@
 // where the recipe asks. Where the CPU adds pairs of products in 16 bits (no VNNI), weights have 7 bits so that no sum
 // saturates. Runs only for precision int8 with a recipe, after all fusions. Declines: not-calibrated, kept-by-recipe,
 // decided-by-hand, weights-not-constant, value-may-be-aliased-or-written, unsupported-dtype, not-profitable.
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "core/base/error.h"
-#include "core/quantization/precision_overrides.h"
 #include "passes/pass_list.h"
 #include "passes/quantize/quantize_scales.h"
 #include "passes/quantize/quantize_writer.h"
+#include "passes/quantize/recipe_wishes.h"
 #include "passes/quantize/requantization.h"
+#include "passes/quantize/smooth_linears.h"
 
 namespace ipex_studio {
 namespace {
@@ -36,13 +34,12 @@ class Quantizer {
         context_(context),
         recipe_(std::move(recipe)),
         keys_(graph, context.rewriter.origins()),
-        scales_(recipe_, keys_) {
-    for (const RecipeNode& node : recipe_.nodes) nodes_[node.key] = &node;
-  }
+        scales_(recipe_, keys_),
+        wishes_(context, recipe_, keys_, scales_) {}
 
   bool run() {
     for (Node* node : graph_.nodes()) classify(node);
-    requireSameModel();
+    wishes_.requireSameModel();
     keepWithoutProducts();
     const std::vector<Forms> forms = assignForms(quantizable_ops_, alternatives_);
     scales_.unite(quantizable_ops_, forms);
@@ -50,7 +47,7 @@ class Quantizer {
     for (std::size_t s = 0; s < quantizable_ops_.size(); ++s) {
       if (!explainKept(s, forms[s])) work.push_back(parametersOf(s, forms[s]));
     }
-    smooth(&work);
+    smoothLinears(&work, recipe_.smooth_alpha);
     const int bits = integerWeightBits(context_.options);
     QuantizeWriter writer(context_, bits, recipe_.bias_correction);
     for (const QuantizedOp& quantized : work) {
@@ -118,8 +115,7 @@ class Quantizer {
 
   // Empty: stays as it is, and that was said.
   std::vector<Forms> allowedForms(const QuantizableOp& quantizable) {
-    const RecipeNode* wish = wishFor(quantizable);
-    const Decline why = declineOf(quantizable, wish);
+    const Decline why = wishes_.declineOf(quantizable);
     if (why) {
       context_.missed(quantizable.node, why);
       return {};
@@ -154,54 +150,6 @@ class Quantizer {
     return {};
   }
 
-  const RecipeNode* wishFor(const QuantizableOp& quantizable) const {
-    const auto found = nodes_.find(keys_.of(quantizable.node->output()));
-    return found == nodes_.end() ? nullptr : found->second;
-  }
-
-  Decline declineOf(const QuantizableOp& quantizable, const RecipeNode* wish) {
-    if (wish != nullptr) ++known_nodes_;
-    if (quantizable.role == QuantizableRole::kProduct) ++products_;
-    const std::string decided = decidedPrecision(context_.options.precision_overrides, context_.rewriter.origins(),
-                                                 quantizable.node, opKindName(quantizable.op.spec.kind));
-    if (!decided.empty() && decided != "int8") return {reasons::kDecided, "It was decided that it stays out of INT8."};
-    if (decided.empty() && wish != nullptr && (wish->precision == "fp32" || wish->precision == "bf16")) {
-      return {reasons::kKeptByRecipe, wish->reason.empty()
-                                          ? "The recipe keeps it out of INT8."
-                                          : fmt::format("The recipe keeps it out of INT8: {}.", wish->reason)};
-    }
-    const auto written = [&](Value* value) { return context_.mayBeWritten(value); };
-    if (written(quantizable.node->output()) ||
-        std::any_of(quantizable.activations.begin(), quantizable.activations.end(), written)) {
-      return {reasons::kAliased, "Its result or an operand may be written to."};
-    }
-    if (quantizable.role != QuantizableRole::kProduct) return {};
-    if (wish == nullptr) return {reasons::kNotCalibrated, "The recipe does not know this operation."};
-    for (std::size_t a = 0; a < quantizable.base_count; ++a) {
-      if (!scales_.known(quantizable.activations[a]))
-        return {reasons::kNotCalibrated, "What it reads was not seen while calibrating."};
-    }
-    return declineOfWeights(quantizable);
-  }
-
-  static Decline declineOfWeights(const QuantizableOp& quantizable) {
-    if (quantizable.op.spec.kind == OpKind::kMatmul) return {};
-    const bool has_bias = quantizable.op.src.size() > 2 && !quantizable.op.src[2].absent();
-    if (has_bias && (quantizable.op.src[2].value == nullptr || !constantTensor(quantizable.op.src[2].value))) {
-      return {reasons::kWeightsNotConstant, "Its bias is computed while the model runs."};
-    }
-    if (!constantTensor(quantizable.op.src[1].value)->isfinite().all().item<bool>())
-      return {reasons::kUnsupportedAttribute, "Its weights hold NaN or infinity."};
-    return {};
-  }
-
-  // Refuses a recipe that names none of the model's products: it was made for another model.
-  void requireSameModel() const {
-    if (recipe_.nodes.empty() || known_nodes_ > 0 || products_ == 0) return;
-    throw Error(ExitCode::kUsage,
-                "The recipe belongs to another model: it names none of this one's operations; calibrate this model.");
-  }
-
   // True: nothing is to be done. Says why not.
   bool explainKept(std::size_t s, const Forms& forms) {
     const QuantizableOp& quantizable = quantizable_ops_[s];
@@ -232,51 +180,20 @@ class Quantizer {
     return quantized;
   }
 
-  // One set of factors per value for all linear layers that read it, where it comes in FP32.
-  void smooth(std::vector<QuantizedOp>* work) {
-    if (recipe_.smooth_alpha <= 0) return;
-    std::unordered_map<const Value*, std::vector<QuantizedOp*>> readers;
-    std::unordered_map<const Value*, bool> integers;
-    for (QuantizedOp& quantized : *work) {
-      integers[quantized.quantizable.node->output()] = quantized.forms.out;
-      if (quantized.quantizable.op.spec.kind == OpKind::kLinear)
-        readers[quantized.quantizable.activations[0]].push_back(&quantized);
-    }
-    for (auto& [value, linears] : readers) {
-      const RecipeValue* seen = linears[0]->input;
-      const auto written = integers.find(value);
-      if (seen == nullptr || seen->channel_absmax.empty() || (written != integers.end() && written->second)) continue;
-      std::vector<at::Tensor> weights;
-      for (const QuantizedOp* linear : linears) weights.push_back(*constantTensor(linear->quantizable.op.src[1].value));
-      const std::vector<double> factors = smoothingFactors(seen->channel_absmax, weights, recipe_.smooth_alpha);
-      if (factors.empty()) continue;
-      double largest = 0;
-      for (std::size_t c = 0; c < factors.size(); ++c)
-        largest = std::max(largest, seen->channel_absmax[c] / factors[c]);
-      const AffineParameters affine =
-          affineParameters({seen->least < 0 ? -largest : 0, seen->greatest > 0 ? largest : 0});
-      for (QuantizedOp* linear : linears) {
-        linear->smoothing = factors;
-        linear->activations[0] = affine;
-      }
-    }
-  }
-
   torch::jit::Graph& graph_;
   PassContext& context_;
   Recipe recipe_;
   ValueKeys keys_;
   QuantizationScales scales_;
-  std::unordered_map<std::string, const RecipeNode*> nodes_;
+  RecipeWishes wishes_;
   std::vector<QuantizableOp> quantizable_ops_;
   std::vector<std::vector<Forms>> alternatives_;
-  std::size_t known_nodes_ = 0, products_ = 0;
 };
 
 bool insertQuantize(torch::jit::Graph& graph, PassContext& context) {
   if (context.options.precision != Precision::kInt8 || context.options.quantization_recipe.empty()) return false;
   Recipe recipe = recipeFromText(context.options.quantization_recipe);
-  if (recipe.mode != QuantizationMode::kStatic) return false;
+  if (recipe.mode != QuantizationMode::kStatic || recipe.quantized_tensors) return false;
   return Quantizer(graph, context, std::move(recipe)).run();
 }
 

@@ -99,7 +99,9 @@ class TableQuantizer {
 
 bool quantizeEmbeddings(torch::jit::Graph& graph, PassContext& context) {
   if (context.options.precision != Precision::kInt8 || context.options.quantization_recipe.empty()) return false;
-  return TableQuantizer(graph, context, recipeFromText(context.options.quantization_recipe)).run();
+  Recipe recipe = recipeFromText(context.options.quantization_recipe);
+  if (recipe.quantized_tensors) return false;  // PyTorch has none for tables outside of packed layers
+  return TableQuantizer(graph, context, std::move(recipe)).run();
 }
 
 }  // namespace

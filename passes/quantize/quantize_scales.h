@@ -1,4 +1,5 @@
-// The scale of each value: as calibrated, one for all values that an operation only moves. Private to insert-quantize.
+// The scale of each value: as calibrated, one for all values that an operation only moves. Private to
+// the passes that follow a recipe.
 #pragma once
 
 #include <optional>

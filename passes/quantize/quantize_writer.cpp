@@ -2,22 +2,32 @@
 
 #include <algorithm>
 
-#include "passes/quantize/requantization.h"
-
 namespace ipex_studio {
 
 using torch::jit::Node;
 using torch::jit::Value;
 
-namespace {
-
-// The place to convert a value once for all its readers: right after its producer.
-Node* behind(Value* value, Node* before) {
+Node* placeBehind(Value* value, Node* before) {
   if (value->node()->kind() == c10::prim::Param) return *before->owningGraph()->nodes().begin();
   return value->node()->next();
 }
 
-}  // namespace
+IntegerWeights integerWeightsOf(const QuantizedOp& quantized, int bits, bool bias_correction) {
+  const QuantizableOp& quantizable = quantized.quantizable;
+  at::Tensor weights = constantTensor(quantizable.op.src[1].value)->detach().to(at::kFloat);
+  if (!quantized.smoothing.empty()) weights = weights * at::tensor(quantized.smoothing, at::kDouble).to(at::kFloat);
+  const QuantizedWeights integers = quantizeWeights(weights, bits);
+  at::Tensor bias;
+  if (quantizable.op.src.size() > 2 && !quantizable.op.src[2].absent())
+    bias = constantTensor(quantizable.op.src[2].value)->detach().to(at::kDouble);
+  if (bias_correction && quantized.input != nullptr && quantized.smoothing.empty() &&
+      !quantized.input->channel_mean.empty()) {
+    const at::Tensor shift =
+        biasShift(weights, integers, quantized.input->channel_mean, quantizable.op.spec.intOr("groups", 1));
+    if (shift.defined()) bias = bias.defined() ? bias + shift : shift;
+  }
+  return {integers.integers, integers.scales, bias};
+}
 
 Value* QuantizeWriter::now(Value* value) const {
   const auto found = now_.find(value);
@@ -40,7 +50,7 @@ Value* QuantizeWriter::asInteger(Value* value, const AffineParameters& wanted, N
   std::vector<PostOp> chain;
   if (own != integers_.end()) appendPostOp(&chain, toReal(own->second));
   appendPostOp(&chain, toInteger(wanted));
-  made = pointwise(value, std::move(chain), {}, at::kByte, behind(value, before));
+  made = pointwise(value, std::move(chain), {}, at::kByte, placeBehind(value, before));
   integers_[made] = wanted;
   order_.push_back(made);
   return made;
@@ -50,7 +60,7 @@ Value* QuantizeWriter::asSmoothed(Value* value, const AffineParameters& wanted, 
                                   Node* before) {
   Value*& made = made_smoothed_[value];
   if (made != nullptr) return made;
-  Node* place = behind(value, before);
+  Node* place = placeBehind(value, before);
   const at::Tensor inverse = at::tensor(factors, at::kDouble).reciprocal().to(at::kFloat);
   std::vector<PostOp> chain{binaryPostOp(PostOpKind::kMul, 0)};
   appendPostOp(&chain, toInteger(wanted));
@@ -64,7 +74,7 @@ Value* QuantizeWriter::asFloat(Value* value, Node* before) {
   const auto own = integers_.find(value);
   if (own == integers_.end()) return value;
   Value*& made = made_float_[value];
-  if (made == nullptr) made = pointwise(value, {toReal(own->second)}, {}, at::kFloat, behind(value, before));
+  if (made == nullptr) made = pointwise(value, {toReal(own->second)}, {}, at::kFloat, placeBehind(value, before));
   return made;
 }
 
@@ -145,24 +155,6 @@ void QuantizeWriter::appendChain(const QuantizedOp& quantized, FusedOp* op) {
   }
 }
 
-// Post operands 0 and 1: what one step of the integer sum is worth per output channel, and the bias.
-void QuantizeWriter::addScales(const QuantizedOp& quantized, FusedOp* op, double source_scale) {
-  const QuantizableOp& quantizable = quantized.quantizable;
-  at::Tensor weights = constantTensor(quantizable.op.src[1].value)->detach().to(at::kFloat);
-  if (!quantized.smoothing.empty()) weights = weights * at::tensor(quantized.smoothing, at::kDouble).to(at::kFloat);
-  const QuantizedWeights integers = quantizeWeights(weights, weight_bits_);
-  at::Tensor bias;
-  if (quantizable.op.src.size() > 2 && !quantizable.op.src[2].absent())
-    bias = constantTensor(quantizable.op.src[2].value)->detach().to(at::kDouble);
-  if (bias_correction_ && quantized.input != nullptr && quantized.smoothing.empty() &&
-      !quantized.input->channel_mean.empty()) {
-    const at::Tensor shift =
-        biasShift(weights, integers, quantized.input->channel_mean, quantizable.op.spec.intOr("groups", 1));
-    if (shift.defined()) bias = bias.defined() ? bias + shift : shift;
-  }
-  setIntegerWeights(rewriter_, {integers.integers, integers.scales, bias}, source_scale, op, quantizable.node);
-}
-
 void QuantizeWriter::writeProduct(const QuantizedOp& quantized) {
   const QuantizableOp& quantizable = quantized.quantizable;
   Value* x = now(quantizable.op.src[0].value);
@@ -184,7 +176,8 @@ void QuantizeWriter::writeProduct(const QuantizedOp& quantized) {
                     source.scale * quantized.activations[1].scale * quantizable.op.spec.floatOr("scale", 1), 0)};
   } else {
     op.base = {x, nullptr, nullptr};
-    addScales(quantized, &op, source.scale);
+    setIntegerWeights(rewriter_, integerWeightsOf(quantized, weight_bits_, bias_correction_), source.scale, &op,
+                      quantizable.node);
   }
   appendChain(quantized, &op);
   replace(quantized, std::move(op), "computes in INT8, accumulates in 32 bits");

@@ -1,4 +1,4 @@
-// Writes operations with integers and the conversions between them. Private to insert-quantize.
+// Writes operations with integers and the conversions between them. Private to the passes that follow a recipe.
 #pragma once
 
 #include <map>
@@ -12,6 +12,7 @@
 #include "core/quantization/recipe.h"
 #include "core/quantization/weights.h"
 #include "passes/quantize/quantize_forms.h"
+#include "passes/quantize/requantization.h"
 
 namespace ipex_studio {
 
@@ -24,6 +25,13 @@ struct QuantizedOp {
   const RecipeValue* input = nullptr;         // what was seen of base operand 0; null: nothing of its own
   std::vector<double> smoothing;              // factors per channel of base operand 0; empty: none
 };
+
+// The weights of a convolution or linear layer as integers of `bits`, multiplied by its smoothing factors before, and
+// the bias, f64, which takes back what rounding the weights shifts where `bias_correction` asks for it.
+IntegerWeights integerWeightsOf(const QuantizedOp& quantized, int bits, bool bias_correction);
+
+// The place to convert a value once for all its readers, which run after it and not before `before`.
+torch::jit::Node* placeBehind(torch::jit::Value* value, torch::jit::Node* before);
 
 class QuantizeWriter {
  public:
@@ -56,7 +64,6 @@ class QuantizeWriter {
   void replace(const QuantizedOp& quantized, FusedOp op, const char* text);
   // The operation's own post-operations behind what `op` has already, with integer operands read as they are.
   void appendChain(const QuantizedOp& quantized, FusedOp* op);
-  void addScales(const QuantizedOp& quantized, FusedOp* op, double source_scale);
 
   Rewriter& rewriter_;
   int weight_bits_;

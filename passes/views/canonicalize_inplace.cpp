@@ -1,10 +1,10 @@
 // Turns in-place operators into their out-of-place form, so that every later pattern is written once.
 //   before  %y = convolution(%x, …)   %r = relu_(%y)   %s = add(%y, %r, 1)
 //   after   %y = convolution(%x, …)   %r = relu(%y)    %s = add(%r, %r, 1)
-// Writes into slices become slice_scatter and select_scatter (slice_writes.h), a number written by a mask masked_fill.
-// The written tensor must be fresh memory of its producer, in the same block, and no earlier use may have made another
-// name for that memory that is read later. Readers before the write keep the old value, readers after it get the new
-// one; nothing moves.
+// Aliases become what they are another name of. Writes into slices become slice_scatter and select_scatter
+// (slice_writes.h), a number written by a mask masked_fill. The written tensor must be fresh memory of its producer,
+// in the same block, and no earlier use may have made another name for that memory that is read later. Readers before
+// the write keep the old value, readers after it get the new one; nothing moves.
 // Declines: value-may-be-aliased-or-written (inputs, constants, views, lists), control-flow, mixed-dtype (the in-place
 // form keeps the dtype, the other may widen it), unsupported-operator (copy_ of wholes, other index_put_ and what else
 // writes parts), not-profitable (very many writes into slices of one tensor, scatters that stay with the interpreter).
@@ -136,7 +136,31 @@ void rewriteInplace(Rewriter& rewriter, Node* node) {
   rewriter.replace({node}, node->output(), plain->output(), "made out of place");
 }
 
+// True if a reader gives the tensor itself, and no other name of its memory, another form.
+bool isReshapedInPlace(const Value* value) {
+  static const std::unordered_set<std::string> kinds = {
+      "aten::resize_", "aten::resize_as_", "aten::squeeze_",  "aten::unsqueeze_",  "aten::transpose_", "aten::t_",
+      "aten::set_",    "aten::swapaxes_",  "aten::swapdims_", "aten::as_strided_", "aten::detach_"};
+  return std::any_of(value->uses().begin(), value->uses().end(),
+                     [](const torch::jit::Use& use) { return kinds.count(use.user->kind().toQualString()) != 0; });
+}
+
+// An alias is its operand by another name, so a write to it is one to the operand. Arguments keep theirs, which callers
+// tell apart.
+bool dropAliases(PassContext& context) {
+  bool changed = false;
+  for (Node* node : context.nodes({"aten::alias"})) {
+    if (!context.rewriter.alive(node) || node->input(0)->node()->kind() == c10::prim::Param) continue;
+    if (isReshapedInPlace(node->input(0)) || isReshapedInPlace(node->output())) continue;
+    if (!context.rewriter.permit(node)) break;
+    context.rewriter.replace({node}, node->output(), node->input(0), "is its operand by another name");
+    changed = true;
+  }
+  return changed;
+}
+
 bool canonicalizeInplace(Graph& graph, PassContext& context) {
+  const bool fewer_names = dropAliases(context);
   SliceWrites slices(context.rewriter);
   const auto match = [&](PassContext&, Node* node, Decline* why) {
     if (!writesToTensor(node)) return false;
@@ -151,7 +175,7 @@ bool canonicalizeInplace(Graph& graph, PassContext& context) {
       rewriteInplace(rewriter, node);
     }
   };
-  return rewriteMatches(context, context.nodesThatMayWrite(), match, rewrite);
+  return rewriteMatches(context, context.nodesThatMayWrite(), match, rewrite) || fewer_names;
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include "core/record/options.h"
 #include "core/runtime/machine_facts.h"
 #include "passes/optimize.h"
+#include "studio/python/arguments.h"
+#include "studio/python/quantizer.h"
 #include "studio/python/signature.h"
 #include "studio/python/watch.h"
 
@@ -19,33 +21,6 @@ namespace ipex_studio {
 namespace {
 
 namespace py = pybind11;
-
-// Values for forward, of the types that it asks for; defaults stand for what is not given. Throws Error(kUsage).
-Inputs readArguments(const torch::jit::Module& module, const py::tuple& given) {
-  const auto& arguments = module.get_method("forward").function().getSchema().arguments();
-  if (given.size() + 1 > arguments.size()) {
-    throw Error(ExitCode::kUsage, "The sample input has " + std::to_string(given.size()) +
-                                      " values, but forward takes " + std::to_string(arguments.size() - 1) + ".");
-  }
-  Inputs inputs;
-  for (std::size_t i = 1; i < arguments.size(); ++i) {
-    const c10::Argument& argument = arguments[i];
-    if (i <= given.size()) {
-      inputs.push_back(torch::jit::toIValue(given[i - 1], argument.type(), argument.N()));
-    } else if (argument.default_value()) {
-      inputs.push_back(*argument.default_value());
-    } else {
-      throw Error(ExitCode::kUsage, "The sample input lacks a value for '" + argument.name() + "'.");
-    }
-  }
-  return inputs;
-}
-
-// `given`: a tuple for forward; None: values are guessed from the graph.
-Inputs exampleOf(const torch::jit::Module& module, const py::object& given) {
-  if (!given.is_none()) return readArguments(module, given.cast<py::tuple>());
-  return makeInputs(Model::fromModule(module).guessInputs(), /*seed=*/0);
-}
 
 TuneMode tuneModeOf(const std::string& name) {
   if (name == "off") return TuneMode::kOff;
@@ -59,7 +34,7 @@ torch::jit::Module optimizeForPython(const torch::jit::Module& module, const py:
   OptimizeOptions options;
   options.tune = tuneModeOf(tune);
   options.precision = bf16 ? Precision::kBf16 : Precision::kFp32;
-  const Inputs example = exampleOf(module, given);
+  const Inputs example = argumentsOf(module, given);
   const py::gil_scoped_release others_may_run;
   return optimize(module, example, options);
 }
@@ -88,6 +63,17 @@ PYBIND11_MODULE(_engine, m) {
         "number of operators.");
   m.def("signature_of", &signatureOf, py::arg("arguments"), py::arg("sizes"),
         "Dtypes, ranks and sizes of plain tensors as bytes; None for other arguments.");
+  py::class_<Quantizer>(m, "Quantizer", "Calibration and INT8 of one torch._C.ScriptModule.")
+      .def(py::init<const torch::jit::Module&, const py::tuple&, const std::string&, double>(), py::arg("module"),
+           py::arg("inputs"), py::arg("observer"), py::arg("smooth_alpha"))
+      .def("observe", &Quantizer::observe, py::arg("inputs"))
+      .def_property_readonly("calls", &Quantizer::calls)
+      .def_property_readonly("products", &Quantizer::products)
+      .def("recipe", &Quantizer::recipe)
+      .def("read", &Quantizer::read, py::arg("text"), py::arg("observed"), py::arg("name"))
+      .def("configuration", &Quantizer::configuration, py::arg("recipe"), py::arg("list"))
+      .def("planned", &Quantizer::planned, py::arg("recipe"))
+      .def("portable", &Quantizer::portable, py::arg("recipe"));
   py::class_<Watch>(m, "Watch", "Watches dictionaries of modules, given as (dictionary, key, value), and empty ones.")
       .def(py::init<const py::list&, const py::list&>(), py::arg("entries"), py::arg("empty"))
       .def("same", &Watch::same, "True if nothing was replaced or written to since.");

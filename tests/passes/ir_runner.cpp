@@ -250,9 +250,10 @@ std::string recipeText(const std::string& written) {
       recipe.mode = word.substr(equals + 1) == "dynamic" ? QuantizationMode::kDynamic : QuantizationMode::kWeightOnly;
       continue;
     }
-    if (key == "equalization" || key == "bits" || key == "group") {
+    if (key == "equalization" || key == "bits" || key == "group" || key == "tensors") {
       const int value = std::stoi(word.substr(equals + 1));
       if (key == "equalization") recipe.equalization = value != 0;
+      if (key == "tensors") recipe.quantized_tensors = value != 0;
       if (key == "bits") recipe.weight_bits = value;
       if (key == "group") recipe.group = value;
       continue;

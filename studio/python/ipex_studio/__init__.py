@@ -19,6 +19,8 @@ loads wherever ipex_studio was imported before. `help(ipex_studio.optimize)` tel
 
 Scripts that import intel_extension_for_pytorch run unchanged after `python -m ipex_studio.alias install`.
 
+    prepared = ipex_studio.quantization.prepare(model, mapping, example_inputs=x)    # INT8; help(ipex_studio.quantization)
+
 Jobs on files do what the program ipex-studio does, and return tables: `help(ipex_studio.jobs)`.
 """
 import torch as _torch
@@ -49,7 +51,7 @@ _install_xpu(optimize=optimize, FP32MathMode=FP32MathMode, get_fp32_math_mode=ge
 
 def __getattr__(name: str):
     """Gives parts of the package that few scripts need when they are asked for."""
-    if name not in ("alias", "llm", "nn", "ops"):
+    if name not in ("alias", "llm", "nn", "ops", "quantization"):
         raise AttributeError(f"module 'ipex_studio' has no attribute '{name}'")
     import importlib
     return importlib.import_module("." + name, __name__)

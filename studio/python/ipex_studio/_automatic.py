@@ -14,7 +14,7 @@ from . import _engine
 from ._extension import reads_extension
 from ._forms import UnknownForm, put_together, take_apart, without_sizes
 from ._log import logger
-from ._plans import CannotPlan, check_results, run_once
+from ._plans import CannotPlan, check_results, rounds_values, run_once
 from ._script import plan_script
 from ._versions import autocast_is_on
 
@@ -83,7 +83,7 @@ class _Forward:
                 plan = plan_script(self._module, args)._c._get_method("forward")
                 results: List[torch.Tensor] = []
                 take_apart(plan(*args), results)
-                check_results(results, expected)
+                check_results(results, expected, rounds_values(self._module))
             return plan
         except (CannotPlan, UnknownForm) as reason:
             logger.info("A frozen module runs without a plan: %s.", reason)

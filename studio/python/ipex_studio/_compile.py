@@ -17,6 +17,7 @@ from ._plans import give_plans
 from .errors import Error
 
 NAMES = ("ipex_studio", "ipex")
+LITTLE_WORK = 16_384  # elements and products of a graph below which a plan's call costs more than it saves
 MOST_MODULES = 8  # sets of weights and numbers with plans of their own, where one graph serves several modules
 
 
@@ -30,10 +31,31 @@ def backend(graph_module: fx.GraphModule, example_inputs: Sequence[Any], mode: O
     if options:
         raise Error(f"The backend ipex_studio has no options ({', '.join(options)} given).", 2)
     try:
+        if _work_of(graph_module) < LITTLE_WORK:
+            raise _CannotCompile("it computes too little")
         return _Compiled(graph_module, "quick" if (mode or "").startswith("max-autotune") else "off")
     except _CannotCompile as reason:
         logger.info("A compiled graph runs without a plan: %s.", reason)
         return graph_module.forward
+
+
+def _work_of(graph_module: fx.GraphModule) -> float:
+    """Elements that a graph makes, and products that it sums for them, or more; infinity where that is not known."""
+    work = 0.0
+    for node in graph_module.graph.nodes:
+        if node.op in ("placeholder", "output"):
+            continue
+        value = node.meta.get("example_value")
+        if node.op not in ("call_function", "call_method") or not isinstance(value, torch.Tensor):
+            return math.inf
+        operands = [operand.meta.get("example_value") for operand in node.all_input_nodes]
+        sizes = [tuple(operand.shape) for operand in operands if isinstance(operand, torch.Tensor) and operand.dim() > 1]
+        if not all(type(size) is int for size in (*value.shape, *(size for shape in sizes for size in shape))):
+            return math.inf
+        # An element of a product sums over a row of the weight, or of one of two matrices.
+        depth = max(min(math.prod(shape[1:]) for shape in sizes), *(shape[-1] for shape in sizes)) if len(sizes) > 1 else 1
+        work += value.numel() * depth
+    return work
 
 
 class CompiledGraph(nn.Module):

@@ -185,7 +185,7 @@ def _optimize_for_inference(model: nn.Module, dtype: Optional[torch.dtype], samp
     if switches.linear_bn_folding:
         _fold_or_say(model, LINEARS, "Linear", given["linear_bn_folding"])
     if switches.replace_dropout_with_identity:
-        _replace_dropout(model)
+        replace_dropout(model)
     if dtype in (torch.bfloat16, torch.float16) and _can_compute(dtype):
         cast_weights(model, dtype)
     elif switches.graph_mode or switches.plans_for_samples and sample_input is not None:
@@ -203,7 +203,8 @@ def _fold_or_say(model: nn.Module, kinds: Dict[type, type], name: str, asked: Op
         logger.info("%s BatchNorm folding failed: %s", name, problem)
 
 
-def _replace_dropout(model: nn.Module) -> None:
+def replace_dropout(model: nn.Module) -> None:
+    """Puts nn.Identity in the place of dropout layers."""
     for module in model.modules():
         for name, child in module.named_children():
             if isinstance(child, nn.modules.dropout._DropoutNd):

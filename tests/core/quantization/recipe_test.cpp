@@ -16,6 +16,7 @@ Recipe sample() {
   recipe.samples = 12;
   recipe.observer.kind = ObserverKind::kKl;
   recipe.smooth_alpha = 0.5;
+  recipe.quantized_tensors = true;
   recipe.values.push_back({"input:0", -2, 3, -1.9, 2.9, 0.02, 95, 1000, 0, 0, {0.1, -0.2}, {2, 3}});
   recipe.values.push_back({"layer1.relu:aten::relu#0", 0, 6, 0, 5.1, 0.02, 0, 500, 1, 2, {}, {}});
   recipe.nodes.push_back({"layer1.relu:aten::relu#0", "layer1.conv", "convolution", "int8", ""});
@@ -157,9 +158,12 @@ TEST(IpexConfigurationTest, ReadsTheListOfOldVersions) {
   EXPECT_EQ(recipe.value("a:aten::conv2d#0")->zero_point, 1);
 }
 
-TEST(IpexConfigurationTest, WhatIsWrittenIsReadBack) {
+class IpexFormTest : public testing::TestWithParam<IpexForm> {};
+
+TEST_P(IpexFormTest, WhatIsWrittenIsReadBack) {
   const Recipe first = recipeFromIpexConfiguration(kDictionary, threeProducts(), {});
-  const std::string text = ipexConfigurationText(first, threeProducts());
+  const std::string text = ipexConfigurationText(first, threeProducts(), GetParam());
+  ASSERT_TRUE(looksLikeIpexConfiguration(text));
   const Recipe second = recipeFromIpexConfiguration(text, threeProducts(), {});
   ASSERT_EQ(second.nodes.size(), first.nodes.size());
   for (std::size_t n = 0; n < first.nodes.size(); ++n) EXPECT_EQ(second.nodes[n].precision, first.nodes[n].precision);
@@ -169,6 +173,8 @@ TEST(IpexConfigurationTest, WhatIsWrittenIsReadBack) {
     EXPECT_EQ(second.value(value.key)->zero_point, value.zero_point);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(BothForms, IpexFormTest, testing::Values(IpexForm::kDictionary, IpexForm::kList));
 
 TEST(IpexConfigurationTest, HostileAndForeignFilesAreRefused) {
   const std::string dictionary = kDictionary;

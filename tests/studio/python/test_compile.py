@@ -47,6 +47,16 @@ class Compile(unittest.TestCase):
                 made = modules_made(lambda: self.check(torch.compile(self.net, backend=name), self.net, image()))
                 self.assertEqual(len(plans_of(made)), 1)
 
+    def test_graphs_of_little_work_stay_as_they_are(self):
+        tiny = nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 8)).eval()
+        for model, x in ((tiny, torch.randn(1, 32)), (nn.ReLU(), torch.randn(8, 8))):
+            torch._dynamo.reset()
+            self.assertEqual(modules_made(lambda: self.check(torch.compile(model, backend="ipex_studio"), model, x)), [])
+        torch._dynamo.reset()
+        wide = nn.Sequential(nn.Linear(256, 256), nn.GELU(), nn.Linear(256, 10)).eval()
+        compiled = torch.compile(wide, backend="ipex_studio")
+        self.assertEqual(len(modules_made(lambda: self.check(compiled, wide, torch.randn(4, 256)))), 1)
+
     def test_it_is_a_decorator_too(self):
         @torch.compile(backend="ipex_studio")
         def function(x):

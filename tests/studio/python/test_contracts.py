@@ -226,6 +226,33 @@ class Contracts(unittest.TestCase):
         self.assertIs(fast.head.weight, fast.table.weight)
         self.assertEqual((fast.head.weight.dtype, fast.norm.weight.dtype), (torch.bfloat16, torch.float32))
 
+    def test_a_shared_weight_keeps_its_layer_in_fp32(self):
+        class Shared(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.param = nn.Parameter(torch.rand(3, 3))
+                self.layer = nn.Linear(3, 3)
+                self.layer.weight = self.param
+
+        fast = ipex_studio.optimize(Shared().eval(), dtype=torch.bfloat16)
+        self.assertIs(fast.param, fast.layer.weight)
+        self.assertEqual((fast.layer.weight.dtype, fast.layer.bias.dtype), (torch.float32, torch.float32))
+
+    def test_shared_weights_share_memory_in_the_state(self):
+        class Shared(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = nn.Embedding(3, 3), nn.Linear(3, 3)
+                self.second.weight = self.first.weight
+
+        fast = ipex_studio.optimize(Shared().eval(), dtype=torch.bfloat16)
+        self.assertEqual(fast.second.weight.dtype, torch.bfloat16)
+        state = fast.state_dict()
+        self.assertEqual(state["first.weight"].dtype, torch.float32)
+        self.assertEqual(state["first.weight"].data_ptr(), state["second.weight"].data_ptr())
+        state["first.weight"].zero_()
+        self.assertTrue(fast.state_dict()["first.weight"].any(), "what a script writes into its state stays there")
+
     def test_fp16_never_aborts(self):
         fast = ipex_studio.optimize(trained_net(), dtype=torch.float16)
         with torch.no_grad():

@@ -18,4 +18,7 @@ __version__ = _minor(_torch.__version__) + ".0"  # scripts compare it with torch
 
 
 def __getattr__(name: str):
+    if name == "quantization":
+        import importlib
+        return importlib.import_module("." + name, __name__)
     raise AttributeError(f"ipex_studio has no counterpart of {alias.NAME}.{name} in this version")
