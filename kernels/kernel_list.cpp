@@ -92,10 +92,13 @@
   KERNEL(kAffineGrid, AffineGridRows)                                                                            \
   KERNEL(kGridSample, GridSampleSimd)                                                                            \
   KERNEL(kFourier, FourierSimd)                                                                                  \
+  KERNEL(kComplexFourier, ComplexFourierSimd)                                                                    \
+  KERNEL(kComplexProduct, ComplexProductSimd)                                                                    \
   KERNEL(kIntegerMath, IntegerMath)                                                                              \
   KERNEL(kPad, PadCopy)                                                                                          \
   KERNEL_ON(kPad, Upconverted, "pad_copy")                                                                       \
   KERNEL(kRecurrent, RecurrentSimd)                                                                              \
+  KERNEL(kPoolPlaces, PoolPlacesSimd)                                                                            \
   KERNEL(kReorder, ReorderCopy) /* equal layouts and runs: memcpy */                                             \
   KERNEL(kReorder, ReorderTransposedSimd)                                                                        \
   KERNEL_ON(kReorder, ReorderOnednn)    /* other layouts, f32 and bf16 */                                        \
@@ -136,6 +139,7 @@
   REFERENCE(kLinear, refLinear)                           \
   REFERENCE(kMatmul, refMatmul)                           \
   REFERENCE(kPool, refPool)                               \
+  REFERENCE(kPoolPlaces, refPoolPlaces)                   \
   REFERENCE(kAdaptivePool, refAdaptivePool)               \
   REFERENCE(kReduce, refReduce)                           \
   REFERENCE(kPointwise, refPointwise)                     \
@@ -161,6 +165,8 @@
   REFERENCE(kAffineGrid, refAffineGrid)                   \
   REFERENCE(kGridSample, refGridSample)                   \
   REFERENCE(kFourier, refFourier)                         \
+  REFERENCE(kComplexFourier, refComplexFourier)           \
+  REFERENCE(kComplexProduct, refComplexProduct)           \
   REFERENCE(kIntegerMath, refIntegerMath)                 \
   REFERENCE(kPad, refPad)                                 \
   REFERENCE(kRecurrent, refRecurrent)                     \

@@ -32,6 +32,8 @@ void requireSupported(const OptimizeOptions& options) {
   if (options.precision == Precision::kInt8 && options.quantization_recipe.empty()) {
     throw Error(ExitCode::kUsage, "INT8 needs a recipe: calibrate the model first (ipex-studio calibrate).");
   }
+  if (!options.batch_buckets.empty() && !options.length_buckets.empty())
+    throw Error(ExitCode::kUsage, "Buckets are for batches or for lengths; give one of the two.");
   IPEX_CHECK(!options.calibrate || options.precision == Precision::kFp32, "calibration runs in FP32");
 }
 
@@ -187,6 +189,7 @@ OptimizedModel optimizeModel(FrozenModel frozen, const OptimizeOptions& options,
   try {
     rewriteModel(std::move(frozen), options, observer, cancelled, result);
     if (!options.batch_buckets.empty()) setBatchBuckets(result.module, options.batch_buckets);
+    if (!options.length_buckets.empty()) setLengthBuckets(result.module, options.length_buckets);
     setNewSizes(result.module, options.new_sizes, /*from_now_on=*/false);
     result.tuning = tuneRegions(result.module, options.tune, options.allow_winograd, options.tuning_record);
     // The example's sizes must not reach the interpreter's own optimizer as truths.

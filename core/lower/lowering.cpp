@@ -82,6 +82,12 @@ void needFloat(const Value* value) {
   }
 }
 
+bool isComplex(const Value* value) { return knownDtype(value) == at::kComplexFloat; }
+
+void needFloatOrComplex(const Value* value) {
+  if (!isComplex(value)) needFloat(value);
+}
+
 bool isInteger8(const Value* value) {
   const auto dtype = knownDtype(value);
   return dtype == at::kByte || dtype == at::kChar;
@@ -127,6 +133,7 @@ const Table& table() {
     addRecurrentLowerings(made);
     addOrderLowerings(made);
     addIndexingLowerings(made);
+    addWindowLowerings(made);
     return made;
   }();
   return all;
@@ -202,6 +209,7 @@ std::variant<LoweredNode, LoweringDecline> lowerNode(Node* node) {
   using namespace lowering;
   try {
     std::string why;
+    if (const auto complex = lowerComplex(node, table())) return requireFitting(*complex);
     if (const auto fused = readFusedOp(node, &why)) return requireFitting(lowerFused(node, *fused));
     if (!why.empty()) decline(reasons::kUnsupportedAttribute, why);
     const auto found = table().find(node->kind().toQualString());
@@ -231,6 +239,7 @@ bool takesLowPrecisionFloat(OpKind kind, at::ScalarType dtype) {
 bool fitsPlans(const Value* tensor) {
   const auto dtype = knownDtype(tensor);
   const auto sizes = knownSizes(tensor);
+  if (dtype == at::kComplexFloat) return sizes && sizes->size() < kMaxRank;
   return dtype && sizes && dtypeOf(*dtype) != DType::kNone && sizes->size() <= kMaxRank;
 }
 

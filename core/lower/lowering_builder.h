@@ -10,6 +10,7 @@
 #include "core/graph/fused_op.h"
 #include "core/graph/reasons.h"
 #include "core/lower/lowering.h"
+#include "core/op/tensor_view.h"
 
 namespace ipex_studio::lowering {
 
@@ -31,6 +32,7 @@ void addFactoryLowerings(Table& table);    // lowering_factories.cpp
 void addRecurrentLowerings(Table& table);  // lowering_recurrent.cpp
 void addOrderLowerings(Table& table);      // lowering_order.cpp
 void addIndexingLowerings(Table& table);   // lowering_indexing.cpp
+void addWindowLowerings(Table& table);     // lowering_windows.cpp
 
 inline LoweredOperand use(torch::jit::Value* value) {
   LoweredOperand operand;
@@ -145,6 +147,17 @@ LoweredNode integerChoice(torch::jit::Node* node, torch::jit::Value* mask, torch
 LoweredNode lowerMeshgrid(torch::jit::Node* grid, torch::jit::Node* reader);
 // Lowers aten::max and aten::min(x, dim, keepdim) -> (values, indices), `mode` as in max_min (lowering_order.cpp).
 LoweredNode extremesWithPlaces(torch::jit::Node* node, const char* mode);
+
+// True for complex numbers of float32. In plans they are pairs of real and imaginary parts on an axis behind the
+// others.
+bool isComplex(const torch::jit::Value* value);
+// Sizes and type of a tensor in plans; its sizes are known.
+TensorDesc exampleDesc(const torch::jit::Value* tensor);
+// Lowers a node that reads or gives complex numbers, with `table` for those that only move them (lowering_complex.cpp);
+// nullopt for other nodes.
+std::optional<LoweredNode> lowerComplex(torch::jit::Node* node, const Table& table);
+// Declines unless the value is known to be FP32, or complex numbers of such.
+void needFloatOrComplex(const torch::jit::Value* value);
 
 // Declines operations that a plan could not compute for the sizes of the example run, or whose results would have other
 // sizes or types than those of the example run. All their tensors have known sizes and types.

@@ -307,7 +307,7 @@ LoweredNode lowerStack(Node* node) {
 
 // aten::roll(x, shifts, dims): per dimension the end before the beginning
 LoweredNode lowerRoll(Node* node) {
-  needFloat(node->input(0));
+  needFloatOrComplex(node->input(0));
   const int rank = needRank(node->input(0));
   const Ints shifts = needInts(node->input(1), "shifts"), dims = needInts(node->input(2), "dims");
   if (shifts.empty() || shifts.size() != dims.size())
@@ -394,8 +394,8 @@ std::optional<std::int64_t> decidedSize(const Value* x, std::int64_t axis) {
 
 // aten::slice_scatter(x, part, dim, start?, end?, step)
 LoweredNode lowerSliceScatter(Node* node) {
-  needFloat(node->input(0));
-  needFloat(node->input(1));
+  needFloatOrComplex(node->input(0));
+  needFloatOrComplex(node->input(1));
   const std::int64_t axis = wrapAxis(needInt(node->input(2), "dim"), needRank(node->input(0)));
   if (needInt(node->input(5), "step") != 1)
     decline(reasons::kUnsupportedAttribute, "Writes with a step stay in the interpreter.");
@@ -416,8 +416,8 @@ LoweredNode lowerSliceScatter(Node* node) {
 
 // aten::select_scatter(x, part, dim, index)
 LoweredNode lowerSelectScatter(Node* node) {
-  needFloat(node->input(0));
-  needFloat(node->input(1));
+  needFloatOrComplex(node->input(0));
+  needFloatOrComplex(node->input(1));
   const std::int64_t axis = wrapAxis(needInt(node->input(2), "dim"), needRank(node->input(0)));
   const std::int64_t index = needInt(node->input(3), "index"),
                      size = (*knownSizes(node->input(0)))[static_cast<std::size_t>(axis)];
@@ -430,7 +430,7 @@ LoweredNode lowerSelectScatter(Node* node) {
 
 // Padding comes in pairs from the last dimension on.
 LoweredNode padded(Node* node, const std::string& mode, double value) {
-  needFloat(node->input(0));
+  needFloatOrComplex(node->input(0));
   const int rank = needRank(node->input(0));
   OpSpec spec;
   std::vector<LoweredRef> refs;

@@ -46,7 +46,54 @@ LoweredNode lowerMaxPool(Node* node) {
   OpSpec spec = poolSpec(node, "max");
   spec.attributes["dilation"] = spatial(node->input(4), "dilation", spec.ints("kernel").size());
   spec.attributes["ceil_mode"] = std::int64_t{needBool(node->input(5), "ceil_mode")};
-  return single(spec, {use(node->input(0))}, {node->output()});
+  return single(spec, {use(node->input(0))}, {node->output(0)});
+}
+
+// aten::max_pool{1,2,3}d_with_indices: the same with a second result
+LoweredNode lowerMaxPoolPlaces(Node* node) {
+  if (!node->output(1)->hasUses()) return lowerMaxPool(node);
+  if (knownDtype(node->input(0)) != at::kFloat)
+    decline(reasons::kUnsupportedDtype, "Places of maxima are planned for FP32 alone.");
+  LoweredNode pooled = lowerMaxPool(node);
+  LoweredOp& pool = pooled.ops.back();
+  pool.spec.kind = OpKind::kPoolPlaces;
+  pool.spec.attributes.erase("mode");
+  pool.dst.push_back(node->output(1));
+  return pooled;
+}
+
+// aten::max_unpool2d(x, indices, output_size): zeros with the numbers of x in their places
+LoweredNode lowerMaxUnpool(Node* node) {
+  Value *x = node->input(0), *indices = node->input(1);
+  if (knownDtype(x) != at::kFloat || knownDtype(indices) != at::kLong || needRank(x) != 4 ||
+      knownSizes(x) != knownSizes(indices))
+    decline(reasons::kUnsupportedAttribute, "Only images in batches of FP32 are planned.");
+  OpSpec sizes;
+  std::vector<LoweredRef> refs;
+  intsOrRefs(node->input(2), "shape", sizes, refs);
+  const Ints output = sizes.ints("shape");
+  if (output.size() != 2) decline(reasons::kUnsupportedAttribute, "A volume stays in the interpreter.");
+  Steps steps;
+  LoweredOperand zeros = use(x);
+  for (const std::int64_t axis : {2, 3})
+    zeros = steps.add(OpKind::kSlice,
+                      {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", std::int64_t{1}}, {"step", std::int64_t{1}}},
+                      {zeros});
+  zeros = steps.chain({binaryPostOp(PostOpKind::kFill, 0, 0)}, {zeros, use(at::ones({}, at::kFloat))});
+  zeros = steps.add(OpKind::kExpand, {{"shape", Ints{-1, -1, output[0], output[1]}}}, {zeros});
+  for (const LoweredRef& ref : refs) steps.addRef({"shape", ref.index + 2, ref.value});
+  const auto flat = [&](const LoweredOperand& image) {
+    return steps.add(OpKind::kReshape, {{"flatten_begin", std::int64_t{2}}, {"flatten_end", std::int64_t{3}}}, {image});
+  };
+  zeros = flat(zeros);
+  const LoweredOperand places = flat(use(indices)), numbers = flat(use(x));
+  const LoweredOperand written =
+      steps.add(OpKind::kScatterElements, {{"axis", std::int64_t{2}}}, {zeros, places, numbers});
+  steps.add(OpKind::kReshape, {{"split_last", std::max<std::int64_t>(1, output[1])}}, {written});
+  for (const LoweredRef& ref : refs) {
+    if (ref.index == 1) steps.addRef({"split_last", -1, ref.value});
+  }
+  return steps.finish(node);
 }
 
 // aten::avg_pool{1,2,3}d(x, kernel, stride, padding, ceil_mode, count_include_pad[, divisor_override])
@@ -182,6 +229,10 @@ LoweredNode lowerBicubic(Node* node) { return upsample(node, "bicubic"); }
 }  // namespace
 
 void addPoolingLowerings(Table& table) {
+  for (const char* kind :
+       {"aten::max_pool1d_with_indices", "aten::max_pool2d_with_indices", "aten::max_pool3d_with_indices"})
+    table[kind] = lowerMaxPoolPlaces;
+  table["aten::max_unpool2d"] = lowerMaxUnpool;
   for (const char* kind : {"aten::max_pool1d", "aten::max_pool2d", "aten::max_pool3d"}) table[kind] = lowerMaxPool;
   for (const char* kind : {"aten::avg_pool1d", "aten::avg_pool2d", "aten::avg_pool3d"}) table[kind] = lowerAvgPool;
   for (const char* kind : {"aten::adaptive_avg_pool1d", "aten::adaptive_avg_pool2d", "aten::adaptive_avg_pool3d"}) {

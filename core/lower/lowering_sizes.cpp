@@ -63,22 +63,26 @@ bool mayBeSplit(const OpSpec& spec, const std::vector<TensorDesc>& src) {
          (spec.kind == OpKind::kLayerNorm && has(3));
 }
 
-TensorDesc exampleDesc(const Value* tensor) {
-  return contiguousDesc(dtypeOf(*knownDtype(tensor)), Dims(*knownSizes(tensor)));
-}
-
 void requireResult(const TensorDesc& result, const Value* value) {
-  if (result.dims.toVector() != *knownSizes(value))
+  if (result.dims.toVector() != exampleDesc(value).dims.toVector())
     decline(reasons::kShapeMismatch, "A plan would give a result of other sizes than the example run.");
   // Between the floats that plans compute in, a pass may ask for types that the graph does not have yet.
   const auto dtype = *knownDtype(value);
   const bool is_float = dtype == at::kFloat || isLowPrecisionFloat(dtype);
+  if (isComplex(value) && result.dtype == DType::kF32) return;
   const bool gives_float = result.dtype == DType::kF32 || result.dtype == DType::kBf16 || result.dtype == DType::kF16;
   if (result.dtype != dtypeOf(dtype) && !(is_float && gives_float))
     decline(reasons::kUnsupportedDtype, "A plan would give a result of another type than the example run.");
 }
 
 }  // namespace
+
+TensorDesc exampleDesc(const Value* tensor) {
+  std::vector<std::int64_t> sizes = *knownSizes(tensor);
+  if (!isComplex(tensor)) return contiguousDesc(dtypeOf(*knownDtype(tensor)), Dims(sizes));
+  sizes.push_back(2);
+  return contiguousDesc(DType::kF32, Dims(sizes));
+}
 
 void requireSizes(const LoweredNode& lowered) {
   std::vector<std::vector<TensorDesc>> results;

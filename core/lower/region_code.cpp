@@ -1,7 +1,7 @@
 #include "core/lower/region_code.h"
 
 #include "core/graph/fused_op.h"
-#include "core/lower/lowering.h"
+#include "core/lower/lowering_builder.h"
 
 namespace ipex_studio {
 namespace {
@@ -16,6 +16,10 @@ class CodeCopy {
 
   void addInput(const Value* value, const std::unordered_map<Value*, Value*>& replaced) {
     Value* input = graph_.addInput()->setType(value->type());
+    if (lowering::isComplex(value)) {
+      input->setType(c10::TensorType::get());
+      input = append("aten::view_as_complex", input, value->type());
+    }
     copies_[value] = input;
     const auto found = replaced.find(const_cast<Value*>(value));
     if (found != replaced.end()) copies_[found->second] = input;
@@ -50,11 +54,21 @@ class CodeCopy {
   bool addOutput(const Value* value) {
     const auto found = copies_.find(value);
     if (found == copies_.end()) return false;
-    graph_.registerOutput(found->second);
+    Value* output = found->second;
+    if (lowering::isComplex(value))
+      output =
+          append("aten::view_as_real", append("aten::resolve_conj", output, value->type()), c10::TensorType::get());
+    graph_.registerOutput(output);
     return true;
   }
 
  private:
+  Value* append(const char* kind, Value* operand, const c10::TypePtr& type) {
+    Node* node = graph_.appendNode(graph_.create(c10::Symbol::fromQualString(kind), {operand}));
+    node_origins_.emplace_back();
+    return node->output()->setType(type);
+  }
+
   void copy(Node* node) {
     Node* made = graph_.appendNode(graph_.createClone(node, [&](Value* value) { return copies_.at(value); }));
     for (std::size_t o = 0; o < node->outputs().size(); ++o) {

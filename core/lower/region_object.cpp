@@ -65,6 +65,10 @@ void setBatchBuckets(const torch::jit::Module& module, const std::vector<std::in
   for (const IValue& region : regionObjects(module)) callMethod(region, "set_batch_buckets", {buckets});
 }
 
+void setLengthBuckets(const torch::jit::Module& module, const std::vector<std::int64_t>& buckets) {
+  for (const IValue& region : regionObjects(module)) callMethod(region, "set_length_buckets", {buckets});
+}
+
 void setNewSizes(const torch::jit::Module& module, NewSizesMode mode, bool from_now_on) {
   for (const IValue& region : regionObjects(module))
     callMethod(region, "set_new_sizes", {std::string(enumName(mode)), from_now_on});

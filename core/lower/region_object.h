@@ -29,6 +29,9 @@ torch::jit::IValue tuneRegions(const torch::jit::Module& module, TuneMode mode, 
 // c10::Error.
 void setBatchBuckets(const torch::jit::Module& module, const std::vector<std::int64_t>& buckets);
 
+// The same for lengths, the sizes of axis 1.
+void setLengthBuckets(const torch::jit::Module& module, const std::vector<std::int64_t>& buckets);
+
 // Says how exports of the module meet sizes that they have not seen; with `from_now_on` the module itself does, too. It
 // prepares a plan for each at once before.
 void setNewSizes(const torch::jit::Module& module, NewSizesMode mode, bool from_now_on);

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/graph/fused_op.h"
 #include "core/graph/labels.h"
+#include "core/lower/lowering_builder.h"
 #include "core/torch/tensor_bridge.h"
 
 namespace ipex_studio {
@@ -55,7 +56,12 @@ class SpecBuilder {
   void collectTensor(Value* value) {
     if (numbers_.count(value) != 0) return;
     if (const auto constant = constantTensor(value)) {
-      addConstant(constant->detach().contiguous(), constant->unsafeGetTensorImpl());
+      const at::Tensor tensor = constant->detach();
+      if (tensor.is_complex()) {
+        addConstant(at::view_as_real(tensor.resolve_conj()), constant->unsafeGetTensorImpl(), false);
+      } else {
+        addConstant(tensor.contiguous(), constant->unsafeGetTensorImpl());
+      }
     } else if (seen_.insert(value).second) {
       spec_.tensor_inputs.push_back(value);
     }
@@ -79,20 +85,20 @@ class SpecBuilder {
     }
   }
 
-  void addConstant(const at::Tensor& tensor, const void* identity = nullptr) {
+  // `is_source`: false if the code that the region replaced reads another form of it.
+  void addConstant(const at::Tensor& tensor, const void* identity = nullptr, bool is_source = true) {
     const void* key = identity != nullptr ? identity : tensor.unsafeGetTensorImpl();
     if (!constant_index_.emplace(key, spec_.constants.size()).second) return;
     spec_.constants.push_back(tensor.contiguous());
-    spec_.constant_sources.push_back(key);
+    spec_.constant_sources.push_back(is_source ? key : spec_.constants.back().unsafeGetTensorImpl());
   }
 
   void numberInputs() {
     for (Value* value : spec_.tensor_inputs) {
-      const auto dtype = knownDtype(value);
-      const auto sizes = knownSizes(value);
-      IPEX_CHECK(dtype && sizes, "a lowered operand has a known type");
+      IPEX_CHECK(knownDtype(value) && knownSizes(value), "a lowered operand has a known type");
+      const TensorDesc desc = lowering::exampleDesc(value);
       numbers_[value] = next_++;
-      spec_.plan.inputs.push_back({false, dtypeOf(*dtype), static_cast<std::int32_t>(sizes->size())});
+      spec_.plan.inputs.push_back({false, desc.dtype, desc.dims.rank});
     }
     for (Value* value : spec_.int_inputs) {
       numbers_[value] = next_++;
@@ -149,6 +155,9 @@ class SpecBuilder {
     if (source->kind() == c10::aten::size) {
       node.int_op = IntOp::kSize;
       node.literal = *constantInt(source->input(1));
+      // The pairs of complex numbers have an axis behind the others.
+      if (lowering::isComplex(source->input(0)) && node.literal < 0)
+        node.literal += static_cast<std::int64_t>(knownSizes(source->input(0))->size());
       node.src = {operandNumber({source->input(0), {}, -1}, {})};
       return true;
     }

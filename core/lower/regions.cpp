@@ -13,6 +13,8 @@
 #include "core/graph/reasons.h"
 #include "core/graph/strides.h"
 #include "core/graph/value_uses.h"
+#include "core/lower/data_choices.h"
+#include "core/lower/lowering_builder.h"
 #include "core/lower/region_code.h"
 #include "core/lower/region_levels.h"
 #include "core/lower/region_object.h"
@@ -43,6 +45,7 @@ class RegionBuilder {
       : graph_(graph),
         block_(block),
         origins_(origins),
+        left_out_(left_out),
         levels_(block, effects, strided, left_out, min_ops),
         result_(result) {}
 
@@ -186,6 +189,9 @@ class RegionBuilder {
     for (Value* value : spec.tensor_inputs) {
       const auto found = replaced_.find(value);
       inputs.push_back(found == replaced_.end() ? value : found->second);
+      if (lowering::isComplex(value))
+        inputs.back() = insertOver("aten::view_as_real", insertOver("aten::resolve_conj", inputs.back(), value->type()),
+                                   c10::TensorType::get());
     }
     Value* tensors = graph_.insertNode(graph_.createList(c10::TensorType::get(), inputs))->output();
     Value* ints = graph_.insertNode(graph_.createList(c10::IntType::get(), spec.int_inputs))->output();
@@ -194,13 +200,21 @@ class RegionBuilder {
     call->output()->setType(c10::ListType::ofTensors());
     Node* unpack = graph_.insertNode(graph_.create(c10::prim::ListUnpack, {call->output()}, outputs.size()));
     for (std::size_t o = 0; o < outputs.size(); ++o) {
-      unpack->output(o)->setType(outputs[o]->type());
-      origins_.set(unpack->output(o), origins_.of(outputs[o]).vec());
-      replaceUses(outputs[o], unpack->output(o));
-      replaced_[outputs[o]] = unpack->output(o);
+      Value* result = unpack->output(o)->setType(outputs[o]->type());
+      if (lowering::isComplex(outputs[o])) {
+        result->setType(c10::TensorType::get());
+        result = insertOver("aten::view_as_complex", result, outputs[o]->type());
+      }
+      origins_.set(result, origins_.of(outputs[o]).vec());
+      replaceUses(outputs[o], result);
+      replaced_[outputs[o]] = result;
     }
     origins_.set(call->output(), origins);
     result_.attributes.emplace_back(name, std::move(region));
+  }
+
+  Value* insertOver(const char* kind, Value* operand, const c10::TypePtr& type) {
+    return graph_.insertNode(graph_.create(c10::Symbol::fromQualString(kind), {operand}))->output()->setType(type);
   }
 
   // Destroys the nodes that are now in regions, and those that carried their operands: nothing else reads them.
@@ -221,13 +235,33 @@ class RegionBuilder {
       if (!placed.transparent) ++result_.nodes_total;
     }
     for (const auto& [node, why] : levels_.declines()) {
+      const bool is_fixed = why.reason == reasons::kOtherUses || why.reason == reasons::kTrainingMode;
+      if (!is_fixed && takeDataChoice(node)) continue;
       result_.remarks.push_back({"lower-to-plan", RemarkKind::kMissed, why.reason, why.why, origins_.of(node)});
     }
+  }
+
+  // Puts an operator of ours in the place of one whose result's size depends on the data; false if there is none for
+  // it.
+  bool takeDataChoice(Node* node) {
+    if (left_out_ && left_out_(node)) return false;
+    Node* made = replaceDataChoice(node);
+    if (made == nullptr) return false;
+    const std::vector<OriginId> ids = origins_.of(node);
+    for (const Value* output : made->outputs()) origins_.set(output, ids);
+    result_.remarks.push_back(
+        {"lower-to-plan", RemarkKind::kApplied, reasons::kApplied,
+         fmt::format("{} between regions: the size of its result depends on the data.", made->kind().toQualString()),
+         ids});
+    ++result_.nodes_inside;
+    node->destroy();
+    return true;
   }
 
   Graph& graph_;
   Block& block_;
   OriginTable& origins_;
+  const LeftOut& left_out_;
   RegionLevels levels_;
   std::vector<Role> roles_;  // by place in levels_.nodes()
   std::unordered_map<Value*, Value*> replaced_;
@@ -284,6 +318,7 @@ void leaveOutSmallest(std::vector<InnerBlock>& blocks) {
 
 RegionResult buildRegions(Graph& graph, OriginTable& origins, const LeftOut& left_out, int min_ops) {
   RegionResult result;
+  splitNonzeroLines(graph, origins);
   const NodeEffects effects = effectsOf(graph);
   const NodeSet strided = nodesWithShownStrides(graph);
   std::vector<InnerBlock> blocks = innerBlocks(graph);

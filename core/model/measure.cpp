@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "core/base/clock.h"
 #include "core/graph/origins.h"
+#include "core/lower/data_choices.h"
 #include "core/lower/region_object.h"
 #include "core/model/node_runner.h"
 #include "core/model/place_origins.h"
@@ -181,6 +183,8 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
   }
   const StepSpans spans(run);
   for (auto& [node, samples] : nodes) {
+    if (isDataChoice(node))
+      inside += std::accumulate(samples.elapsed_ns.begin(), samples.elapsed_ns.end(), std::int64_t{0});
     StepTime time;
     time.step = -1;
     time.kind = samples.kind;

@@ -8,12 +8,12 @@
 namespace ipex_studio {
 
 // The rules that rows name, each defined in a shape_….cpp.
-ShapeRule inferConvolution, inferDeconvolution, inferLinear, inferMatmul, inferPool, inferGivenSpatial, inferReduce,
-    inferPointwise, inferLayerNorm, inferGroupNorm, inferSoftmax, inferAttention, inferSqueezeExcite,
+ShapeRule inferConvolution, inferDeconvolution, inferLinear, inferMatmul, inferPool, inferPoolPlaces, inferGivenSpatial,
+    inferReduce, inferPointwise, inferLayerNorm, inferGroupNorm, inferSoftmax, inferAttention, inferSqueezeExcite,
     inferPointwiseDepthwise, inferConcat, inferEmbedding, inferEmbeddingBag, inferInteraction, inferInteractionBackward,
     inferGather, inferGatherElements, inferScatterElements, inferGatherScatter, inferMaxMin, inferSort,
-    inferCumulativeSum, inferAffineGrid, inferGridSample, inferFourier, inferIntegerMath, inferPad, inferRecurrent,
-    inferView, inferSame, inferCast;
+    inferCumulativeSum, inferAffineGrid, inferGridSample, inferFourier, inferComplexFourier, inferComplexProduct,
+    inferIntegerMath, inferPad, inferRecurrent, inferView, inferSame, inferCast;
 
 namespace {
 
@@ -74,6 +74,7 @@ constexpr Row kOpKinds[] = {
     row(OpKind::kPool, "pool", 1, inferPool, BatchRule::kWeighted, "pooling")
         .in(LowPrecision::kBf16)
         .withIntegers(IntegerRule::kPools),
+    row(OpKind::kPoolPlaces, "pool_places", 1, inferPoolPlaces, BatchRule::kWeighted, "pooling"),
     row(OpKind::kAdaptivePool, "adaptive_pool", 1, inferGivenSpatial, BatchRule::kWeighted, "pooling")
         .withIntegers(IntegerRule::kAveragesPooled),
     row(OpKind::kReduce, "reduce", 1, inferReduce, BatchRule::kReduce, "pooling")
@@ -119,6 +120,8 @@ constexpr Row kOpKinds[] = {
     row(OpKind::kAffineGrid, "affine_grid", 1, inferAffineGrid, BatchRule::kWeighted, "other"),
     row(OpKind::kGridSample, "grid_sample", 2, inferGridSample, BatchRule::kAllSamples, "other"),
     row(OpKind::kFourier, "fourier", 2, inferFourier, BatchRule::kLinear, "other").mayLack(1u << 1),
+    row(OpKind::kComplexFourier, "complex_fourier", 1, inferComplexFourier, BatchRule::kAxisApart, "other"),
+    row(OpKind::kComplexProduct, "complex_product", 2, inferComplexProduct, BatchRule::kAligned, "elementwise"),
     row(OpKind::kIntegerMath, "integer_math", 2, inferIntegerMath, BatchRule::kMayMix, "other").mayLack(1u << 1),
     row(OpKind::kPad, "pad", 1, inferPad, BatchRule::kPad, "other"),
     row(OpKind::kRecurrent, "recurrent", 5, inferRecurrent, BatchRule::kMayMix, "other").mayLack(1u << 3 | 1u << 4),

@@ -34,6 +34,9 @@ enum class OpKind : std::uint8_t {
   kMatmul,
   // x; mode=max|avg|avg_exclude_pad, kernel, stride, padding, dilation, ceil_mode
   kPool,
+  // x; kernel, stride, padding, dilation, ceil_mode. Results: the maxima of a pool and their s64 places among the
+  // pixels of x, of equal ones the first; NaN is greater than all numbers
+  kPoolPlaces,
   // x; mode=max|avg, output=[…]
   kAdaptivePool,
   // x; mode=mean|sum|max|min, axes, keepdim
@@ -109,6 +112,13 @@ enum class OpKind : std::uint8_t {
   // axis is one: y[…,S/2+1,2]. result=magnitude: the lengths of the pairs instead. norm=ortho|forward: divided by the
   // root of frame, or by frame
   kFourier,
+  // Transforms along any axis. x: pairs of real and imaginary parts (f32, a last axis of 2, which `axis` does not
+  // count), or source=real: numbers; axis, [size]: numbers that are transformed, cut from x or filled up with zeros,
+  // [inverse=1], norm as kFourier. Result: pairs, or result=half: those up to half of `size` (of source=real), or
+  // result=real: the numbers whose half x is (inverse=1; without `size` twice as many as x has, less two)
+  kComplexFourier,
+  // a, b: complex numbers as pairs on a last axis of 2, whose other axes broadcast; [conjugate=1]: of b. a · b
+  kComplexProduct,
   // a, [b] (s64, s32, u8 or bool, broadcast; without b the number `value`);
   // op=add|sub|mul|floordiv|truncdiv|mod|rem|min|max (s64, wraps around; mod has the sign of b, rem that of a) or
   // eq|ne|lt|le|gt|ge (bool)
@@ -120,7 +130,8 @@ enum class OpKind : std::uint8_t {
   // before T), reverse=1: from the last step on; projected=1: w[5·H,P], h[N,P]. Results y[T,N,H or P]; c'[N,H]
   kRecurrent,
   // Views: no work if the source is strided; otherwise the plan copies.
-  // x; shape (one entry may be -1), or flatten_begin, flatten_end
+  // x; shape (one entry may be -1), or flatten_begin, flatten_end, or split_last: the size of a new last axis, by which
+  // the one before is divided
   kReshape,
   // x; order
   kPermute,

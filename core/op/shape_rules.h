@@ -34,7 +34,7 @@ bool broadcastInto(const Dims& a, const Dims& b, Dims* out);
 // Appends a dense result; declines an unknown dtype and sizes that overflow.
 Verdict addResult(DType dtype, const Dims& dims, std::vector<TensorDesc>* dst);
 
-// The rule of convolutions, which other rules build on.
-ShapeRule inferConvolution;
+// The rules of convolutions and pools, which other rules build on.
+ShapeRule inferConvolution, inferPool;
 
 }  // namespace ipex_studio

@@ -32,6 +32,15 @@ Verdict flattenDims(const OpSpec& spec, const Dims& x, Dims* y) {
 
 Verdict reshapeDims(const OpSpec& spec, const Dims& x, Dims* y) {
   if (spec.has("flatten_begin")) return flattenDims(spec, x, y);
+  if (spec.has("split_last")) {
+    const std::int64_t parts = spec.intOr("split_last", 0);
+    if (parts < 1 || x.rank < 1 || x.rank >= kMaxRank || x[x.rank - 1] % parts != 0)
+      return Verdict::no("the last dimension cannot be split so");
+    *y = x;
+    (*y)[y->rank - 1] /= parts;
+    (*y)[y->rank++] = parts;
+    return Verdict::yes();
+  }
   const Ints shape = spec.ints("shape");
   if (shape.size() > kMaxRank) return Verdict::no("the shape has too many dimensions");
   *y = Dims(shape);

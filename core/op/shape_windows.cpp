@@ -123,6 +123,12 @@ Verdict inferPool(const OpSpec& spec, const std::vector<TensorDesc>& src, std::v
   return addResult(resultDtype(spec, src[0].dtype), y, dst);
 }
 
+Verdict inferPoolPlaces(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+  if (src[0].dtype != DType::kF32) return Verdict::no("the values are not f32");
+  const Verdict pooled = inferPool(spec, src, dst);
+  return pooled.ok ? addResult(DType::kS64, Dims(dst->back().dims), dst) : pooled;
+}
+
 Verdict inferAffineGrid(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
   const Dims& theta = src[0].dims;
   const Ints output = spec.ints("output");
@@ -161,6 +167,42 @@ Verdict inferFourier(const OpSpec& spec, const std::vector<TensorDesc>& src, std
   y[x.rank - 1] = frame / 2 + 1;
   if (framed) y[y.rank++] = (length - frame) / hop + 1;
   if (pairs) y[y.rank++] = 2;
+  return addResult(DType::kF32, y, dst);
+}
+
+Verdict inferComplexFourier(const OpSpec& spec, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+  const std::string norm = spec.stringOr("norm", "backward"), source = spec.stringOr("source", "pairs"),
+                    result = spec.stringOr("result", "pairs");
+  const bool from_real = source == "real", half = result == "half", to_real = result == "real";
+  if ((norm != "backward" && norm != "ortho" && norm != "forward") || (!from_real && source != "pairs") ||
+      (!half && !to_real && result != "pairs"))
+    return Verdict::no("the norm, the source or the result is unknown");
+  if (half ? !from_real : to_real && (from_real || spec.intOr("inverse", 0) == 0))
+    return Verdict::no("there is no such transform");
+  if (src[0].dtype != DType::kF32) return Verdict::no("the numbers are not f32");
+  Dims y = src[0].dims;
+  if (!from_real && (y.rank < 1 || y[y.rank - 1] != 2)) return Verdict::no("complex numbers are not pairs");
+  if (!from_real) --y.rank;
+  if (y.rank >= kMaxRank && !to_real) return Verdict::no("too many dimensions");
+  // Axes that count from the end would have another meaning for pairs.
+  const std::int64_t axis = spec.intOr("axis", -1);
+  if (axis < 0 || axis >= y.rank) return Verdict::no("the axis is out of range");
+  std::int64_t& along = y[static_cast<int>(axis)];
+  const std::int64_t size = spec.intOr("size", to_real ? 2 * (along - 1) : along);
+  if (size < 1 || size > kMaxGivenSize) return Verdict::no("the size of a transform is out of range");
+  along = half ? size / 2 + 1 : size;
+  if (!to_real) y[y.rank++] = 2;
+  return addResult(DType::kF32, y, dst);
+}
+
+Verdict inferComplexProduct(const OpSpec&, const std::vector<TensorDesc>& src, std::vector<TensorDesc>* dst) {
+  for (const TensorDesc& pairs : src) {
+    if (pairs.dtype != DType::kF32) return Verdict::no("the numbers are not f32");
+    if (pairs.dims.rank < 1 || pairs.dims[pairs.dims.rank - 1] != 2)
+      return Verdict::no("complex numbers are not pairs");
+  }
+  Dims y;
+  if (!broadcastInto(src[0].dims, src[1].dims, &y)) return Verdict::no("the sizes do not broadcast");
   return addResult(DType::kF32, y, dst);
 }
 

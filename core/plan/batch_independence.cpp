@@ -26,6 +26,7 @@ class Step {
   Step(const TracedStep& exact, const TracedStep& padded, const Known& known, std::int64_t samples,
        std::int64_t more_samples)
       : op_(exact.op),
+        op_padded_(padded.op),
         src_(exact.args.src),
         dst_(exact.args.dst.at(0)),
         dst_padded_(padded.args.dst.at(0)),
@@ -51,7 +52,7 @@ class Step {
     return isCounted(isView(op_.kind) ? axisOfView() : axis_, result);
   }
 
- private:
+ protected:
   // True if a single row that belongs to no sample is repeated for each of them.
   bool isRepeated(Samples* result) const {
     if (op_.kind != OpKind::kExpand || dst_.dims.rank == 0) return false;
@@ -183,7 +184,9 @@ class Step {
     return axis;
   }
 
+ protected:
   const OpSpec& op_;
+  const OpSpec& op_padded_;
   const std::vector<TensorDesc>& src_;
   const TensorDesc& dst_;
   const TensorDesc& dst_padded_;
@@ -192,6 +195,144 @@ class Step {
   std::vector<Samples> held_;  // per source
   int axis_ = 0;               // axis of the samples in all sources, if one_axis_
   bool any_ = false, one_axis_ = true;
+};
+
+// The same for positions of sequences, of which one may depend on those before it.
+class PositionStep : public Step {
+ public:
+  PositionStep(const TracedStep& exact, const TracedStep& padded, const Known& known, std::int64_t length,
+               std::int64_t more)
+      : Step(exact, padded, known, length, more) {
+    if (isView(op_.kind) || op_.kind == OpKind::kEmbedding || op_.kind == OpKind::kReduce) return;
+    // Sources of lower ranks broadcast to the last axes.
+    one_axis_ = true;
+    bool first = true;
+    for (std::size_t source = 0; source < held_.size(); ++source) {
+      if (isFixed(source)) continue;
+      const int axis = held_[source].axis + dst_.dims.rank - src_[source].dims.rank;
+      one_axis_ = one_axis_ && (first || axis == axis_);
+      axis_ = axis;
+      first = false;
+    }
+  }
+
+  bool result(Samples* result) const {
+    *result = {};
+    if (!any_) return isMadeOfConstants(result);
+    const bool sizes_allowed = op_.kind == OpKind::kReshape || op_.kind == OpKind::kExpand;
+    return one_axis_ && (same_op_ || sizes_allowed) && isCounted(axisOfResult(), result) && result->rows == 1;
+  }
+
+ private:
+  // True if the result does not depend on the length, or if its beginning does not: a slice from a fixed place on, and
+  // one row that is repeated.
+  bool isMadeOfConstants(Samples* result) const {
+    if (dst_.dims == dst_padded_.dims) return same_op_;
+    const int axis = growingAxis();
+    if (axis < 0 || !isCounted(axis, result) || result->rows != 1) return false;
+    if (op_.kind == OpKind::kSlice)
+      return wrappedAxis(op_.intOr("axis", 0), dst_.dims.rank) == axis && isSame("axis") && isSame("begin") &&
+             isSame("step") && op_.intOr("begin", 0) >= 0 && !op_.has("parts");
+    const int missing = dst_.dims.rank - (src_.empty() ? 0 : src_[0].dims.rank);
+    return op_.kind == OpKind::kExpand && (axis < missing || src_[0].dims[axis - missing] == 1);
+  }
+  bool isSame(const char* attribute) const { return op_.intOr(attribute, 0) == op_padded_.intOr(attribute, 0); }
+  // The only axis that differs; -1: there are several.
+  int growingAxis() const {
+    int found = -1;
+    for (int axis = 0; axis < dst_.dims.rank && dst_.dims.rank == dst_padded_.dims.rank; ++axis) {
+      if (dst_.dims[axis] == dst_padded_.dims[axis]) continue;
+      if (found >= 0) return -1;
+      found = axis;
+    }
+    return found;
+  }
+
+  // True if the source does not repeat or lack positions that the result has.
+  bool fitsPositions(std::size_t source) const {
+    const Dims& dims = src_[source].dims;
+    if (src_[source].dtype == DType::kNone) return true;
+    const int axis = axis_ - (dst_.dims.rank - dims.rank);
+    if (!isFixed(source)) return axis >= 0 && dims[axis] == dst_.dims[axis_];
+    return axis < 0 || dims[axis] == 1;
+  }
+  bool fitPositions(std::size_t first) const {
+    for (std::size_t source = first; source < src_.size(); ++source) {
+      if (!fitsPositions(source)) return false;
+    }
+    return true;
+  }
+  bool areHeld(std::size_t end) const {
+    for (std::size_t source = 0; source < end; ++source) {
+      if (isFixed(source)) return false;
+    }
+    return true;
+  }
+
+  // The axis of the result that holds the positions; -1: a position may depend on a later one.
+  int axisOfResult() const {
+    const int rank = dst_.dims.rank;
+    switch (op_.kind) {
+      case OpKind::kPointwise:
+      case OpKind::kCast:
+      case OpKind::kReorder:
+      case OpKind::kComplexProduct:
+      case OpKind::kIntegerMath:
+        return fitPositions(0) ? axis_ : -1;
+      case OpKind::kLinear:
+        return areHeld(1) && axis_ < rank - 1 && areFixed(1, 3) && fitPositions(3) ? axis_ : -1;
+      case OpKind::kMatmul:
+        if (axis_ < rank - 2) return fitPositions(0) ? axis_ : -1;
+        return areHeld(1) && axis_ == rank - 2 && op_.intOr("transpose_a", 0) == 0 && isFixed(1) && fitPositions(2)
+                   ? axis_
+                   : -1;
+      case OpKind::kLayerNorm:
+        return areHeld(1) && axis_ < rank - op_.intOr("axes", 0) && areFixed(1, 3) && fitPositions(3) ? axis_ : -1;
+      case OpKind::kSoftmax:
+        return isElsewhere("axis") && fitPositions(0) ? axis_ : -1;
+      case OpKind::kAttention: {
+        const bool causal = op_.intOr("causal", 0) != 0 && src_.size() > 3 && src_[3].dtype == DType::kNone;
+        return causal && areHeld(3) && axis_ == rank - 2 && fitPositions(4) ? axis_ : -1;
+      }
+      case OpKind::kEmbedding:
+        return areHeld(1) && areFixed(1, src_.size()) ? held_[0].axis : -1;
+      case OpKind::kConcat:
+        return areHeld(src_.size()) && isElsewhere("axis") && fitPositions(0) ? axis_ : -1;
+      case OpKind::kReduce:
+        return op_.post_ops.empty() ? axisOfReduction() : -1;
+      case OpKind::kPad:
+        return padsNothing("begin") && padsNothing("end") ? axis_ : -1;
+      case OpKind::kCumulativeSum:
+        return axis_;
+      case OpKind::kReshape:
+        return keepsAxesUpTo(axis_) ? axis_ : -1;
+      case OpKind::kExpand: {
+        const int axis = axis_ + rank - src_[0].dims.rank;
+        return src_[0].dims[axis_] == dst_.dims[axis] ? axis : -1;
+      }
+      default:
+        return isView(op_.kind) ? axisOfView() : -1;
+    }
+  }
+  int axisOfReduction() const {
+    const std::vector<std::int64_t> axes = op_.ints("axes");
+    if (axes.empty() || isAmong("axes", axis_)) return -1;
+    if (op_.intOr("keepdim", 0) != 0) return axis_;
+    int axis = axis_;
+    for (int before = 0; before < axis_; ++before) axis -= isAmong("axes", before) ? 1 : 0;
+    return axis;
+  }
+  bool padsNothing(const char* attribute) const {
+    const std::vector<std::int64_t> all = op_.ints(attribute);
+    return static_cast<std::size_t>(axis_) < all.size() && all[static_cast<std::size_t>(axis_)] == 0;
+  }
+  bool keepsAxesUpTo(int axis) const {
+    if (axis >= dst_.dims.rank) return false;
+    for (int each = 0; each <= axis; ++each) {
+      if (src_[0].dims[each] != dst_.dims[each]) return false;
+    }
+    return true;
+  }
 };
 
 bool isWholeTrace(const PlanSpec& spec, const std::vector<TracedStep>& steps) {
@@ -218,12 +359,12 @@ BatchIndependence refused(std::string why) {
 
 }  // namespace
 
-PlanRequest withSamples(PlanRequest request, const std::vector<bool>& is_batch, std::int64_t samples) {
+PlanRequest withSamples(PlanRequest request, const std::vector<bool>& is_batch, std::int64_t samples, int axis) {
   for (std::size_t i = 0; i < request.tensor_inputs.size(); ++i) {
     if (!is_batch[i]) continue;
     TensorDesc& input = request.tensor_inputs[i];
     const bool row_major = input.isContiguous();
-    input.dims[0] = samples;
+    input.dims[axis] = samples;
     if (row_major) input = contiguousDesc(input.dtype, input.dims);  // strides of an only sample may be anything
   }
   return request;
@@ -251,24 +392,27 @@ std::shared_ptr<const MicroBatches> proveMicroBatches(const PlanSpec& spec, cons
   return std::make_shared<const MicroBatches>(std::move(micro_batches));
 }
 
-BatchIndependence proveBatchIndependence(const PlanSpec& spec, const PlanRequest& request,
-                                         const std::vector<bool>& is_batch, std::int64_t samples,
-                                         std::int64_t padded) try {
+namespace {
+
+// Walks both traces; S is Step or PositionStep, `mixes` half a sentence about an operation.
+template <typename S>
+BatchIndependence prove(const PlanSpec& spec, const PlanRequest& request, const std::vector<bool>& is_batch,
+                        std::int64_t samples, std::int64_t padded, int axis, const char* mixes,
+                        const char* elsewhere) try {
   IPEX_CHECK(samples > 0 && padded > samples && is_batch.size() == spec.inputs.size(), "more samples than there are");
   const std::vector<TracedStep> exact = tracePlan(spec, request, false);
-  const std::vector<TracedStep> more = tracePlan(spec, withSamples(request, is_batch, padded), false);
+  const std::vector<TracedStep> more = tracePlan(spec, withSamples(request, is_batch, padded, axis), false);
   if (exact.size() != more.size() || !isWholeTrace(spec, exact)) return refused("other sizes make other steps");
   Known known;
   for (std::size_t i = 0; i < is_batch.size(); ++i) {
-    if (is_batch[i]) known[static_cast<std::int32_t>(i)] = {0, 1};
+    if (is_batch[i]) known[static_cast<std::int32_t>(i)] = {axis, 1};
   }
   for (std::size_t s = 0; s < exact.size(); ++s) {
     const TracedStep& step = exact[s];
     const bool same = step.src == more[s].src && step.dst == more[s].dst && step.op.kind == more[s].op.kind;
     Samples held;
-    if (!same || !Step(step, more[s], known, samples, padded).result(&held)) {
-      return refused(fmt::format("{} may mix samples", opKindName(step.op.kind)));
-    }
+    if (!same || !S(step, more[s], known, samples, padded).result(&held))
+      return refused(fmt::format("{} {}", opKindName(step.op.kind), mixes));
     for (const std::int32_t dst : step.dst) {
       if (held.rows > 0) known[dst] = held;
     }
@@ -276,13 +420,27 @@ BatchIndependence proveBatchIndependence(const PlanSpec& spec, const PlanRequest
   BatchIndependence proven;
   for (const std::int32_t output : spec.outputs) {
     const auto found = known.find(output);
-    if (found != known.end() && found->second.axis != 0)
-      return refused("a result holds the samples on another axis than the first");
+    if (found != known.end() && found->second.axis != axis) return refused(elsewhere);
     proven.outputs.push_back(found == known.end() ? 0 : found->second.rows);
   }
   return proven;
 } catch (const Error& problem) {
   return refused(problem.what());
+}
+
+}  // namespace
+
+BatchIndependence proveBatchIndependence(const PlanSpec& spec, const PlanRequest& request,
+                                         const std::vector<bool>& is_batch, std::int64_t samples, std::int64_t padded) {
+  return prove<Step>(spec, request, is_batch, samples, padded, 0, "may mix samples",
+                     "a result holds the samples on another axis than the first");
+}
+
+BatchIndependence provePositionIndependence(const PlanSpec& spec, const PlanRequest& request,
+                                            const std::vector<bool>& is_sequence, std::int64_t length,
+                                            std::int64_t padded) {
+  return prove<PositionStep>(spec, request, is_sequence, length, padded, 1, "may mix positions",
+                             "a result holds the positions on another axis than the second");
 }
 
 }  // namespace ipex_studio

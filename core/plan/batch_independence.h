@@ -17,8 +17,9 @@ struct BatchIndependence {
   std::string why_not;                // empty: proven
 };
 
-// The request for `samples` samples: axis 0, the outermost, of each tensor input that `is_batch` marks gets that size.
-PlanRequest withSamples(PlanRequest request, const std::vector<bool>& is_batch, std::int64_t samples);
+// The request for `samples` samples: the axis (0, the outermost) of each tensor input that `is_batch` marks gets that
+// size.
+PlanRequest withSamples(PlanRequest request, const std::vector<bool>& is_batch, std::int64_t samples, int axis = 0);
 
 // Proves that the plan for `padded` > `samples` samples gives, in its first rows, what the plan for `request` gives,
 // whatever the further rows of its inputs hold. `is_batch`: true for inputs of `request` whose axis 0 counts `samples`
@@ -26,6 +27,12 @@ PlanRequest withSamples(PlanRequest request, const std::vector<bool>& is_batch, 
 // with a reason.
 BatchIndependence proveBatchIndependence(const PlanSpec& spec, const PlanRequest& request,
                                          const std::vector<bool>& is_batch, std::int64_t samples, std::int64_t padded);
+
+// The same for the positions of sequences, which `is_sequence` counts along axis 1: each of the first `length`
+// positions depends on none of the further ones. It may depend on those before it, as in causal attention.
+BatchIndependence provePositionIndependence(const PlanSpec& spec, const PlanRequest& request,
+                                            const std::vector<bool>& is_sequence, std::int64_t length,
+                                            std::int64_t padded);
 
 // Micro-batches of `samples` samples for the batch of `request`: axis 0 of its first tensor input, and of all inputs
 // with as many rows. Null if the batch is not larger, or if micro-batches are not proven to give the results of the

@@ -40,6 +40,8 @@ struct OptimizeOptions {
   // Batch sizes, ascending: a batch between two runs on the plan of the larger where that is proven right. Empty: each
   // on its own plan.
   std::vector<std::int64_t> batch_buckets;
+  // The same for lengths of sequences (axis 1), in the place of batches.
+  std::vector<std::int64_t> length_buckets;
   NewSizesMode new_sizes = NewSizesMode::kReturning;  // for exports and optimize(); measurements prepare at once
   // "layer1.0.conv3=fp32" (a module and all in it), "kind:linear=bf16", "*=fp32": the last that fits an operation wins.
   std::vector<std::string> precision_overrides;

@@ -310,6 +310,13 @@ void describe(V& v, Request& r) {
          "where samples are proven independent. The export keeps it.")
         .between(1, 65536)
         .withCommas());
+  v(JsonField("optimize.length_buckets"), optimize.length_buckets,
+    Flag(
+        FlagSet::kRewrite, "--length-buckets", "N,...",
+        "For sequences of many lengths (axis 1): one between two of these runs on the kernels prepared for the longer, "
+        "where no position is proven to depend on later ones. The export keeps it.")
+        .between(1, 65536)
+        .withCommas());
   v(JsonField("optimize.new_sizes"), optimize.new_sizes,
     Flag(FlagSet::kRewrite, "--new-sizes", "",
          "What the export does at sizes it has not seen: prepare kernels at-once, prepare for returning sizes as soon "

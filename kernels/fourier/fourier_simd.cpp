@@ -13,149 +13,10 @@
 #include <limits>
 
 #include "kernels/fourier/fourier_job.h"
+#include "kernels/fourier/fourier_lines-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
-
-struct Complex {
-  VF real, imaginary;
-};
-
-HWY_INLINE Complex complexSum(Complex a, Complex b) {
-  return {hn::Add(a.real, b.real), hn::Add(a.imaginary, b.imaginary)};
-}
-HWY_INLINE Complex complexDifference(Complex a, Complex b) {
-  return {hn::Sub(a.real, b.real), hn::Sub(a.imaginary, b.imaginary)};
-}
-HWY_INLINE Complex complexScaled(Complex a, float factor) {
-  const VF f = hn::Set(F32(), factor);
-  return {hn::Mul(a.real, f), hn::Mul(a.imaginary, f)};
-}
-// a · -i
-HWY_INLINE Complex turnedBack(Complex a) { return {a.imaginary, hn::Neg(a.real)}; }
-HWY_INLINE Complex complexTimes(Complex a, const float* turn) {
-  const VF cosine = hn::Set(F32(), turn[0]), sine = hn::Set(F32(), turn[1]);
-  return {hn::NegMulAdd(a.imaginary, sine, hn::Mul(a.real, cosine)),
-          hn::MulAdd(a.imaginary, cosine, hn::Mul(a.real, sine))};
-}
-
-// A line of complex numbers for each lane: number i at [2 · i · lanes], its real parts before its imaginary ones.
-HWY_INLINE Complex loadNumber(const float* line, std::int64_t i) {
-  const F32 d;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  return {hn::Load(d, line + 2 * i * lanes), hn::Load(d, line + (2 * i + 1) * lanes)};
-}
-HWY_INLINE void storeNumber(Complex value, float* line, std::int64_t i) {
-  const F32 d;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  hn::Store(value.real, d, line + 2 * i * lanes);
-  hn::Store(value.imaginary, d, line + (2 * i + 1) * lanes);
-}
-
-template <int kRadix>
-HWY_INLINE void butterfly(Complex* a);
-
-template <>
-HWY_INLINE void butterfly<2>(Complex* a) {
-  const Complex sum = complexSum(a[0], a[1]);
-  a[1] = complexDifference(a[0], a[1]);
-  a[0] = sum;
-}
-
-template <>
-HWY_INLINE void butterfly<3>(Complex* a) {
-  constexpr float kSine = 0.866025403784438647f;
-  const Complex sum = complexSum(a[1], a[2]), turned = turnedBack(complexScaled(complexDifference(a[1], a[2]), kSine));
-  const Complex middle = complexDifference(a[0], complexScaled(sum, 0.5f));
-  a[0] = complexSum(a[0], sum);
-  a[1] = complexSum(middle, turned);
-  a[2] = complexDifference(middle, turned);
-}
-
-template <>
-HWY_INLINE void butterfly<4>(Complex* a) {
-  const Complex even = complexSum(a[0], a[2]), odd = complexDifference(a[0], a[2]), sum = complexSum(a[1], a[3]),
-                turned = turnedBack(complexDifference(a[1], a[3]));
-  a[0] = complexSum(even, sum);
-  a[1] = complexSum(odd, turned);
-  a[2] = complexDifference(even, sum);
-  a[3] = complexDifference(odd, turned);
-}
-
-template <>
-HWY_INLINE void butterfly<5>(Complex* a) {
-  constexpr float kCos1 = 0.309016994374947424f, kCos2 = -0.809016994374947424f, kSin1 = 0.951056516295153572f,
-                  kSin2 = 0.587785252292473129f;
-  const Complex near = complexSum(a[1], a[4]), far = complexSum(a[2], a[3]), near_by = complexDifference(a[1], a[4]),
-                far_by = complexDifference(a[2], a[3]);
-  const Complex first = complexSum(a[0], complexSum(complexScaled(near, kCos1), complexScaled(far, kCos2)));
-  const Complex second = complexSum(a[0], complexSum(complexScaled(near, kCos2), complexScaled(far, kCos1)));
-  const Complex turn1 = turnedBack(complexSum(complexScaled(near_by, kSin1), complexScaled(far_by, kSin2)));
-  const Complex turn2 = turnedBack(complexDifference(complexScaled(near_by, kSin2), complexScaled(far_by, kSin1)));
-  a[0] = complexSum(a[0], complexSum(near, far));
-  a[1] = complexSum(first, turn1);
-  a[2] = complexSum(second, turn2);
-  a[3] = complexDifference(second, turn2);
-  a[4] = complexDifference(first, turn1);
-}
-
-template <int kRadix>
-HWY_INLINE void runStage(const FourierStage& stage, const float* HWY_RESTRICT from, float* HWY_RESTRICT to) {
-  for (std::int64_t p = 0; p < stage.parts; ++p) {
-    const float* turns = stage.turns.data() + p * (kRadix - 1) * 2;
-    for (std::int64_t q = 0; q < stage.stride; ++q) {
-      Complex a[kRadix];
-      for (int j = 0; j < kRadix; ++j) a[j] = loadNumber(from, q + stage.stride * (p + stage.parts * j));
-      butterfly<kRadix>(a);
-      storeNumber(a[0], to, q + stage.stride * kRadix * p);
-      for (int k = 1; k < kRadix; ++k)
-        storeNumber(complexTimes(a[k], turns + 2 * (k - 1)), to, q + stage.stride * (kRadix * p + k));
-    }
-  }
-}
-
-// Any radix, by the definition of the transform.
-void runAnyStage(const FourierStage& stage, const float* HWY_RESTRICT from, float* HWY_RESTRICT to) {
-  const F32 d;
-  const std::int64_t radix = stage.radix;
-  for (std::int64_t p = 0; p < stage.parts; ++p) {
-    const float* turns = stage.turns.data() + p * (radix - 1) * 2;
-    for (std::int64_t q = 0; q < stage.stride; ++q) {
-      for (std::int64_t k = 0; k < radix; ++k) {
-        Complex sum{hn::Zero(d), hn::Zero(d)};
-        for (std::int64_t j = 0; j < radix; ++j) {
-          const Complex value = loadNumber(from, q + stage.stride * (p + stage.parts * j));
-          sum = complexSum(sum, complexTimes(value, stage.matrix.data() + (j * radix + k) * 2));
-        }
-        storeNumber(k == 0 ? sum : complexTimes(sum, turns + 2 * (k - 1)), to, q + stage.stride * (radix * p + k));
-      }
-    }
-  }
-}
-
-// Transforms `line`; the result lies in it or in `other`.
-HWY_INLINE const float* transformLines(const FourierJob& job, float* line, float* other) {
-  for (const FourierStage& stage : job.stages) {
-    switch (stage.radix) {
-      case 2:
-        runStage<2>(stage, line, other);
-        break;
-      case 3:
-        runStage<3>(stage, line, other);
-        break;
-      case 4:
-        runStage<4>(stage, line, other);
-        break;
-      case 5:
-        runStage<5>(stage, line, other);
-        break;
-      default:
-        runAnyStage(stage, line, other);
-    }
-    std::swap(line, other);
-  }
-  return line;
-}
 
 // Places at which a vector of frames is read and written. Lanes behind the last frame read that one again.
 struct FrameLanes {
@@ -224,16 +85,6 @@ HWY_INLINE void storeBin(const FourierJob& job, const FrameLanes& lanes, Complex
   }
 }
 
-// The bins of real frames from those of their numbers in pairs: with E and O the transforms of the even and odd
-// numbers, z = E + iO, bin k is E[k] + exp(-2πik/size) · O[k].
-HWY_INLINE Complex binOfPairs(const FourierJob& job, const float* line, std::int64_t k) {
-  const Complex a = loadNumber(line, k == job.points ? 0 : k), mirrored = loadNumber(line, k == 0 ? 0 : job.points - k),
-                b{mirrored.real, hn::Neg(mirrored.imaginary)};
-  const Complex even = complexScaled(complexSum(a, b), 0.5f),
-                odd = complexScaled(turnedBack(complexDifference(a, b)), 0.5f);
-  return complexSum(even, complexTimes(odd, job.half_turns.data() + 2 * k));
-}
-
 // Transforms frames [begin, end); scratch has room for two lines.
 void runFourier(const FourierJob& job, const float* x, const float* window, float* y, float* scratch,
                 std::int64_t begin, std::int64_t end) {
@@ -243,9 +94,9 @@ void runFourier(const FourierJob& job, const float* x, const float* window, floa
   for (std::int64_t frame = begin; frame < end; frame += width) {
     placeLanes(job, x, frame, end, &lanes);
     loadFrames(job, lanes, window, scratch);
-    const float* line = transformLines(job, scratch, other);
+    const float* line = transformLines(job.turns.stages, scratch, other);
     for (std::int64_t bin = 0; bin < job.bins; ++bin)
-      storeBin(job, lanes, job.points < job.size ? binOfPairs(job, line, bin) : loadNumber(line, bin), bin, y);
+      storeBin(job, lanes, job.points < job.size ? binOfPairs(job.turns, line, bin) : loadNumber(line, bin), bin, y);
   }
 }
 
@@ -266,8 +117,6 @@ namespace {
 HWY_EXPORT(runFourier);
 HWY_EXPORT(fourierLanes);
 
-constexpr std::int64_t kLargestRadix = 31;  // larger ones cost more by their definition than libtorch's way
-
 using FourierRun = void (*)(const FourierJob&, const float*, const float*, float*, float*, std::int64_t, std::int64_t);
 
 class FourierOp final : public PreparedOp {
@@ -285,52 +134,6 @@ class FourierOp final : public PreparedOp {
     });
   }
 };
-
-// The radices of passes over `points` numbers; empty: a prime factor is too large.
-std::vector<std::int64_t> radicesOf(std::int64_t points) {
-  std::vector<std::int64_t> radices;
-  const auto take = [&](std::int64_t radix) {
-    for (; points % radix == 0; points /= radix) radices.push_back(radix);
-  };
-  take(4);
-  take(2);
-  for (std::int64_t radix = 3; radix <= kLargestRadix; radix += 2) take(radix);
-  if (points > 1) return {};
-  if (radices.empty()) radices.push_back(1);
-  return radices;
-}
-
-void addTurn(double turns, std::vector<float>* to) {
-  const double angle = -2 * std::acos(-1.0) * turns;
-  to->push_back(static_cast<float>(std::cos(angle)));
-  to->push_back(static_cast<float>(std::sin(angle)));
-}
-
-// k/n of a turn, for any k, of which whole turns are taken away before rounding.
-void addTurn(std::int64_t k, std::int64_t n, std::vector<float>* to) {
-  addTurn(static_cast<double>(k % n) / static_cast<double>(n), to);
-}
-
-std::vector<FourierStage> stagesOf(std::int64_t points) {
-  std::vector<FourierStage> stages;
-  std::int64_t length = points, stride = 1;
-  for (const std::int64_t radix : radicesOf(points)) {
-    if (radix == 1) continue;
-    FourierStage stage;
-    stage.radix = radix;
-    stage.parts = length / radix;
-    stage.stride = stride;
-    for (std::int64_t p = 0; p < stage.parts; ++p) {
-      for (std::int64_t k = 1; k < radix; ++k) addTurn(p * k, length, &stage.turns);
-    }
-    for (std::int64_t jk = 0; radix > 5 && jk < radix * radix; ++jk)
-      addTurn(jk / radix * (jk % radix), radix, &stage.matrix);
-    stages.push_back(std::move(stage));
-    length /= radix;
-    stride *= radix;
-  }
-  return stages;
-}
 
 FourierJob jobOf(const PrepareArgs& args) {
   const Dims &x = args.src[0].dims, &y = args.dst[0].dims;
@@ -364,7 +167,7 @@ class FourierSimd final : public Kernel {
     if (args.dst[0].dims.count() == 0) return Verdict::no("empty");
     const FourierJob job = jobOf(args);
     const bool near = args.src[0].dims.count() <= std::numeric_limits<std::int32_t>::max();
-    return near && !radicesOf(job.points).empty() ? Verdict::yes() : Verdict::no("size");
+    return near && hasRadices(job.points) ? Verdict::yes() : Verdict::no("size");
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string*) const override {
@@ -375,8 +178,7 @@ class FourierSimd final : public Kernel {
     op->packed = {false, false};
     op->job = jobOf(args);
     FourierJob& job = op->job;
-    job.stages = stagesOf(job.points);
-    for (std::int64_t k = 0; job.points < job.size && k <= job.points; ++k) addTurn(k, job.size, &job.half_turns);
+    job.turns = fourierTurns(job.points, job.points < job.size);
     op->lanes = IPEX_SELECT_TARGET(fourierLanes, args.target.isa)();
     op->run = IPEX_SELECT_TARGET(runFourier, args.target.isa);
     op->threads = args.target.threads;

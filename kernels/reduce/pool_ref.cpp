@@ -86,6 +86,38 @@ void refPool(const RefCall& call) {
   });
 }
 
+void refPoolPlaces(const RefCall& call) {
+  const RefTensor &x = call.src[0], &y = call.dst[0], &places = call.dst[1];
+  const int spatial = x.dims.rank - 2;
+  const auto kernel = call.spec.ints("kernel"), stride = refSpatial(call.spec, "stride", spatial, 1),
+             padding = refSpatial(call.spec, "padding", spatial, 0),
+             dilation = refSpatial(call.spec, "dilation", spatial, 1);
+  const Dims window(kernel);
+  forEachIndex(y.dims, [&](const Dims& at) {
+    double highest = -std::numeric_limits<double>::infinity();
+    std::int64_t found = -1;
+    forEachIndex(window, [&](const Dims& k) {
+      Dims from = at;
+      std::int64_t place = 0;
+      bool inside = true;
+      for (int s = 0; s < spatial; ++s) {
+        const auto axis = static_cast<std::size_t>(s);
+        from[s + 2] = at[s + 2] * stride[axis] - padding[axis] + k[s] * dilation[axis];
+        inside = inside && from[s + 2] >= 0 && from[s + 2] < x.dims[s + 2];
+        place = place * x.dims[s + 2] + from[s + 2];
+      }
+      if (!inside) return;
+      if (found < 0) found = place;
+      const double value = x(from);
+      if (!(value > highest || std::isnan(value))) return;
+      highest = value;
+      found = place;
+    });
+    y(at) = highest;
+    places(at) = static_cast<double>(found);
+  });
+}
+
 void refAdaptivePool(const RefCall& call) {
   const RefTensor &x = call.src[0], &y = call.dst[0];
   const int spatial = x.dims.rank - 2;

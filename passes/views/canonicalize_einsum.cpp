@@ -11,6 +11,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/graph/fused_op.h"
 #include "core/graph/rewrite_matches.h"
 #include "passes/pass_list.h"
 #include "passes/views/einsum_equation.h"
@@ -49,7 +50,7 @@ class EinsumWriter {
  private:
   Value* make(const char* kind, std::vector<Value*> inputs, const std::vector<std::int64_t>& sizes) {
     Node* node = rewriter_.create(kind, inputs, before_);
-    node->output()->setType(c10::TensorType::createContiguous(at::kFloat, at::kCPU, sizes));
+    node->output()->setType(c10::TensorType::createContiguous(*knownDtype(equation_.terms[0].value), at::kCPU, sizes));
     return node->output();
   }
   Value* number(std::size_t value) { return rewriter_.constant(static_cast<std::int64_t>(value), before_); }

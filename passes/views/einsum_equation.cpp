@@ -46,7 +46,10 @@ Decline addTerm(Value* value, const std::string& text, std::size_t* ellipsis, Ei
   const auto sizes = knownSizes(value);
   if (!sizes)
     return {reasons::kUnknownShape, "The dimensions of an operand of einsum were not seen in the example run."};
-  if (knownDtype(value) != at::kFloat) return {reasons::kUnsupportedDtype, "Only einsum of float32 is written out."};
+  const auto dtype = knownDtype(value);
+  const bool same = equation->terms.empty() || dtype == knownDtype(equation->terms[0].value);
+  if (!same || (dtype != at::kFloat && dtype != at::kComplexFloat))
+    return {reasons::kUnsupportedDtype, "Only einsum of float32, or of complex numbers of such, is written out."};
   const std::size_t letters = text.size() - (hasLabel(text, '.') ? 3 : 0);
   if (letters > sizes->size())
     return {reasons::kShapeMismatch, "The equation names more dimensions than an operand has."};

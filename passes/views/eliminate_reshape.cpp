@@ -5,7 +5,9 @@
 // a reshape, which copies where the strides need it: as contiguous did.
 // Declines: value-may-be-aliased-or-written, value-is-graph-output (a copy that leaves the graph).
 // Runs after eliminate-identity. Numerics: none changed.
+#include <algorithm>
 #include "core/graph/fused_op.h"
+
 #include "core/graph/node_facts.h"
 #include "core/graph/rewrite_matches.h"
 #include "passes/match/aliasing.h"
@@ -38,7 +40,11 @@ bool keepsOrder(const Node* node) {
 std::optional<ReshapeMatch> matchReshape(PassContext& context, Node* node, Decline* why) {
   if (!isReshape(node)) return std::nullopt;
   ReshapeMatch match{node->input(0), {node}};
-  while (keepsOrder(match.source->node())) {
+  const auto& uses = node->output()->uses();
+  // Pairs lie side by side in memory, which is what the copy is there for.
+  const bool as_complex =
+      std::any_of(uses.begin(), uses.end(), [](const auto& use) { return isKind(use.user, "aten::view_as_complex"); });
+  while (keepsOrder(match.source->node()) && !(as_complex && match.source->node()->kind() == aten::contiguous)) {
     match.consumed.push_back(match.source->node());
     match.source = match.source->node()->input(0);
   }

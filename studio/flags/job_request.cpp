@@ -56,6 +56,7 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
   if (line.kind == CommandKind::kCalibrate) request.calibration.samples = 0;
   if (!line.reset_method.empty()) request.optimize.preserved_methods.push_back(line.reset_method);
   std::sort(request.optimize.batch_buckets.begin(), request.optimize.batch_buckets.end());
+  std::sort(request.optimize.length_buckets.begin(), request.optimize.length_buckets.end());
   request.remote = !line.worker.empty() || parseRemote(line.model).has_value();
   return request;
 }

@@ -113,6 +113,7 @@ inline void PrintTo(const Case& test, std::ostream* out) { *out << test.spec; }
   LIST(Movement, movementCases)                     \
   LIST(Vision, visionCases)                         \
   LIST(Fourier, fourierCases)                       \
+  LIST(Complex, complexCases)                       \
   LIST(Interaction, interactionCases)               \
   LIST(GatherScatter, gatherScatterCases)
 // clang-format on

@@ -41,6 +41,7 @@ TORCH_LIBRARY(ipex_studio, m) {
       .def(torch::init<const std::string&, std::vector<at::Tensor>>())
       .def("set_tuning", &Region::setTuning)
       .def("set_batch_buckets", &Region::setBatchBuckets)
+      .def("set_length_buckets", &Region::setLengthBuckets)
       .def("set_new_sizes", &Region::setNewSizes)
       .def("set_original_code", &Region::setOriginalCode)
       .def("packed", &Region::packed)
@@ -52,6 +53,7 @@ TORCH_LIBRARY(ipex_studio, m) {
                     auto region = c10::make_intrusive<Region>(std::get<0>(state), std::move(std::get<1>(state)));
                     region->readTuning(std::get<3>(state));
                     region->setBatchBuckets(std::move(std::get<4>(state)));
+                    if (!std::get<8>(state).empty()) region->setLengthBuckets(std::move(std::get<8>(state)));
                     region->setOriginalCode(std::get<5>(state), std::move(std::get<6>(state)));
                     region->setNewSizes(std::get<7>(state), /*from_now_on=*/true);
                     region->setPrepared(preparedBesideOpenFiles());

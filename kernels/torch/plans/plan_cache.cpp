@@ -103,11 +103,20 @@ bool computesBelowFp32(const PlanSpec& spec) {
   return false;
 }
 
-// The first rows of a fresh row-major tensor; 0: it stays whole.
-void keepRows(at::Tensor& tensor, std::int64_t rows) {
+// The first rows along `axis` of a fresh row-major tensor; 0: it stays whole.
+void keepRows(at::Tensor& tensor, std::int64_t rows, std::int64_t axis) {
   if (rows == 0) return;
   c10::SmallVector<std::int64_t, 8> sizes(tensor.sizes().begin(), tensor.sizes().end());
-  sizes[0] = rows;
+  std::int64_t blocks = 1;
+  for (std::int64_t before = 0; before < axis; ++before) blocks *= sizes[static_cast<std::size_t>(before)];
+  if (blocks > 1) {
+    const std::size_t whole = tensor.nbytes() / static_cast<std::size_t>(blocks);
+    const std::size_t kept = whole / static_cast<std::size_t>(tensor.size(axis)) * static_cast<std::size_t>(rows);
+    char* memory = static_cast<char*>(tensor.data_ptr());
+    for (std::size_t block = 1; block < static_cast<std::size_t>(blocks); ++block)
+      std::memmove(memory + block * kept, memory + block * whole, kept);
+  }
+  sizes[static_cast<std::size_t>(axis)] = rows;
   tensor.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);  // no trip through the dispatcher
 }
 
@@ -304,7 +313,7 @@ PlanRequest PlanCache::makeRequest(const Signature& signature) const {
   }
   request.constants = constantData();
   if (signature.padded_inputs == 0) return request;
-  return withSamples(std::move(request), batchInputs(signature), signature.padded);
+  return withSamples(std::move(request), batchInputs(signature), signature.padded, static_cast<int>(bucket_axis_));
 }
 
 std::vector<const void*> PlanCache::constantData() const {
@@ -459,13 +468,13 @@ bool PlanCache::tryRun(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef
     const at::Tensor& tensor = *signature.tensors[next_tensor];
     const bool pad = pads && signature.isPadded(next_tensor);
     ++next_tensor;
-    running.inputs[i] = pad ? running.pad(i, lease.entry().request.tensor_inputs[i], tensor) : tensor.data_ptr();
+    running.inputs[i] =
+        pad ? running.pad(i, lease.entry().request.tensor_inputs[i], tensor, bucket_axis_) : tensor.data_ptr();
   }
   const std::vector<TensorDesc>& outputs = lease.plan().outputs();
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     results[o] = emptyTensor(outputs[o]);
     running.outputs[o] = results[o].data_ptr();
-    if (pads) keepRows(results[o], lease.entry().output_rows[o] * signature.samples());
   }
   if (profile_) {
     std::vector<std::int64_t> begin(lease.plan().steps().size()), elapsed(begin.size());
@@ -480,6 +489,8 @@ bool PlanCache::tryRun(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef
       new_sizes_->ranPlan(signature.target(), signature.work(), nowNs() - begin);
     }
   }
+  for (std::size_t o = 0; pads && o < outputs.size(); ++o)
+    keepRows(results[o], lease.entry().output_rows[o] * signature.samples(), bucket_axis_);
   return true;
 } catch (const std::bad_alloc&) {
   no_run->why = kNoMemory;

@@ -90,7 +90,10 @@ class PlanCache {
   // at most kMaxBatch; empty: off. Not while runs are under way.
   static constexpr std::int64_t kMaxBatch = 1 << 16;
   void setBatchBuckets(std::vector<std::int64_t> buckets);
-  const std::vector<std::int64_t>& batchBuckets() const { return buckets_; }
+  const std::vector<std::int64_t>& batchBuckets() const { return bucket_axis_ == 0 ? buckets_ : kNoBuckets; }
+  // The same for lengths of sequences, axis 1, in the place of batches.
+  void setLengthBuckets(std::vector<std::int64_t> buckets);
+  const std::vector<std::int64_t>& lengthBuckets() const { return bucket_axis_ == 1 ? buckets_ : kNoBuckets; }
 
   // While set, runs show it their values, at their own sizes. An empty one ends that. Only the thread that runs may set
   // it.
@@ -158,7 +161,9 @@ class PlanCache {
 
   Device& device_;  // of all plans
   PlanSpec spec_;
+  static inline const std::vector<std::int64_t> kNoBuckets;
   std::vector<std::int64_t> buckets_;
+  std::int64_t bucket_axis_ = 0;
   std::vector<at::Tensor> constants_;
   std::size_t int_inputs_ = 0;
   std::map<int, WeightCache> weights_;                                  // by memory node; guarded by mutex_

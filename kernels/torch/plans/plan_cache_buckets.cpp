@@ -1,4 +1,4 @@
-// Batches that run on the plan of a larger one.
+// Batches that run on the plan of a larger one, and sequences that run on that of a longer one.
 #include <algorithm>
 
 #include "core/plan/batch_independence.h"
@@ -10,8 +10,14 @@ namespace ipex_studio {
 void PlanCache::setBatchBuckets(std::vector<std::int64_t> buckets) {
   const bool fits = std::is_sorted(buckets.begin(), buckets.end()) &&
                     (buckets.empty() || (buckets.front() >= 1 && buckets.back() <= kMaxBatch));
-  if (!fits) throw Error(ExitCode::kBadModel, "Batch buckets are numbers from 1 to 65536, ascending.");
+  if (!fits) throw Error(ExitCode::kBadModel, "Buckets are numbers from 1 to 65536, ascending.");
   buckets_ = std::move(buckets);
+  bucket_axis_ = 0;
+}
+
+void PlanCache::setLengthBuckets(std::vector<std::int64_t> buckets) {
+  setBatchBuckets(std::move(buckets));
+  bucket_axis_ = 1;
 }
 
 std::vector<bool> PlanCache::batchInputs(const Signature& signature) const {
@@ -42,7 +48,9 @@ PlanCache::Entry* PlanCache::proveBucket(Signature& signature, std::int64_t buck
   const PlanRequest exact = makeRequest(signature);
   signature.pad(bucket);
   if (samples == bucket) return compileLocked(signature);
-  BatchIndependence rows = proveBatchIndependence(spec_, exact, batchInputs(signature), samples, bucket);
+  const bool lengths = bucket_axis_ == 1;
+  const auto proof = lengths ? provePositionIndependence : proveBatchIndependence;
+  BatchIndependence rows = proof(spec_, exact, batchInputs(signature), samples, bucket);
   Entry* entry = nullptr;
   try {
     if (rows.why_not.empty()) entry = compileLocked(signature);
@@ -55,8 +63,8 @@ PlanCache::Entry* PlanCache::proveBucket(Signature& signature, std::int64_t buck
   }
   if (!rows.why_not.empty()) {
     signature.unpad();
-    warnOnce("A part of this model runs each batch size on a plan of its own, not on that of a bucket: " +
-             rows.why_not + ".");
+    warnOnce(std::string("A part of this model runs each ") + (lengths ? "length" : "batch size") +
+             " on a plan of its own, not on that of a bucket: " + rows.why_not + ".");
     return nullptr;
   }
   if (entry->output_rows.empty()) entry->output_rows = rows.outputs;  // nobody reads them yet

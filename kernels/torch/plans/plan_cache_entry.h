@@ -33,7 +33,11 @@ inline std::atomic<std::size_t> plan_bytes{0};  // of all caches
 // are.
 struct PlanCache::Signature {
   Signature(const PlanCache& cache, c10::ArrayRef<const at::Tensor*> given, at::IntArrayRef given_ints)
-      : tensors(given.begin(), given.end()), ints(given_ints), threads(omp_get_max_threads()), node(memoryNode()) {
+      : tensors(given.begin(), given.end()),
+        ints(given_ints),
+        threads(omp_get_max_threads()),
+        node(memoryNode()),
+        bucket_axis(cache.bucket_axis_) {
     if (ints.size() != cache.int_inputs_ || tensors.size() != cache.spec_.inputs.size() - cache.int_inputs_) {
       throw Error(ExitCode::kBadModel,
                   "The plan inside this file gets another number of inputs than it takes; export the model again.");
@@ -47,14 +51,17 @@ struct PlanCache::Signature {
     setHash();
   }
 
-  // Rows of the first tensor; 0: there is none that has rows.
-  std::int64_t samples() const { return tensors.empty() || tensors[0]->dim() == 0 ? 0 : tensors[0]->size(0); }
-  // Every input with so many rows shall have as many as `bucket` says. False: not possible, nothing changed.
+  // Rows of the first tensor, or its positions; 0: it has none.
+  std::int64_t samples() const {
+    return tensors.empty() || tensors[0]->dim() <= bucket_axis ? 0 : tensors[0]->size(bucket_axis);
+  }
+  // Every input with so many rows, or positions, shall have as many as `bucket` says. False: not possible, nothing
+  // changed.
   bool pad(std::int64_t bucket) {
     if (tensors.size() > 64) return false;
     std::uint64_t bits = 0;
     for (std::size_t t = 0; t < tensors.size(); ++t) {
-      if (tensors[t]->dim() == 0 || tensors[t]->size(0) != samples()) continue;
+      if (tensors[t]->dim() <= bucket_axis || tensors[t]->size(bucket_axis) != samples()) continue;
       if (!tensors[t]->is_contiguous()) return false;
       bits |= std::uint64_t{1} << t;
     }
@@ -96,6 +103,7 @@ struct PlanCache::Signature {
   int node;
   std::uint64_t padded_inputs = 0;  // a bit each; 0: the plan is for just these sizes
   std::int64_t padded = 0;          // rows that these have in the plan
+  std::int64_t bucket_axis;         // that is padded
   std::uint64_t hash = 0;
   std::vector<at::Tensor> copies;  // of inputs whose layout plans do not take
 
@@ -110,7 +118,8 @@ struct PlanCache::Signature {
       const at::IntArrayRef sizes = tensors[t]->sizes();
       mix(hash, static_cast<std::uint64_t>(tensors[t]->scalar_type()));
       for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
-        mix(hash, static_cast<std::uint64_t>(axis == 0 && isPadded(t) ? padded : sizes[axis]));
+        mix(hash, static_cast<std::uint64_t>(
+                      isPadded(t) && static_cast<std::int64_t>(axis) == bucket_axis ? padded : sizes[axis]));
         if (!isPadded(t)) mix(hash, static_cast<std::uint64_t>(tensors[t]->stride(static_cast<std::int64_t>(axis))));
       }
     }
@@ -119,7 +128,8 @@ struct PlanCache::Signature {
     const at::Tensor& tensor = *tensors[number];
     if (tensor.dim() != desc.dims.rank || dtypeOf(tensor.scalar_type()) != desc.dtype) return false;
     for (int axis = 0; axis < desc.dims.rank; ++axis) {
-      if (axis == 0 && isPadded(number) ? desc.dims[0] != padded : tensor.size(axis) != desc.dims[axis]) return false;
+      const std::int64_t size = isPadded(number) && axis == bucket_axis ? padded : tensor.size(axis);
+      if (size != desc.dims[axis]) return false;
       if (!isPadded(number) && tensor.stride(axis) != desc.strides[axis]) return false;  // padded ones are row-major
     }
     return true;
@@ -133,9 +143,9 @@ struct PlanCache::Running {
       : instance(plan, arena), inputs(input_count, nullptr), outputs(plan.outputs().size(), nullptr) {}
   Plan::Instance instance;
 
-  // Copies the rows of `tensor` into memory of `desc`, which holds more. The other rows are filled with valid numbers,
-  // not with values of an earlier call, for which this one might be refused.
-  const void* pad(std::size_t input, const TensorDesc& desc, const at::Tensor& tensor) {
+  // Copies the rows of `tensor` along `axis` into memory of `desc`, which holds more. The other rows are filled with
+  // valid numbers, not with values of an earlier call, for which this one might be refused.
+  const void* pad(std::size_t input, const TensorDesc& desc, const at::Tensor& tensor, std::int64_t axis) {
     padded.resize(inputs.size());
     Padded& own = padded[input];
     if (desc.bytes() == 0) return tensor.data_ptr();
@@ -143,17 +153,23 @@ struct PlanCache::Running {
       own.rows = Buffer(desc.bytes());
       std::memset(own.rows.data(), 0, desc.bytes());
     }
+    std::int64_t blocks = 1;
+    for (std::int64_t before = 0; before < axis; ++before) blocks *= tensor.size(before);
+    const std::size_t bytes = tensor.nbytes() / static_cast<std::size_t>(blocks),
+                      whole = desc.bytes() / static_cast<std::size_t>(blocks);
     char* to = static_cast<char*>(own.rows.data());
-    const std::size_t bytes = tensor.nbytes();
-    std::memcpy(to, tensor.data_ptr(), bytes);
-    if (own.used > bytes) std::memset(to + bytes, 0, own.used - bytes);
+    const char* from = static_cast<const char*>(tensor.data_ptr());
+    for (std::int64_t block = 0; block < blocks; ++block, to += whole, from += bytes) {
+      std::memcpy(to, from, bytes);
+      if (own.used > bytes) std::memset(to + bytes, 0, own.used - bytes);
+    }
     own.used = bytes;
-    return to;
+    return own.rows.data();
   }
 
   struct Padded {
     Buffer rows;
-    std::size_t used = 0;  // bytes
+    std::size_t used = 0;  // bytes of each block of rows
   };
   std::vector<const void*> inputs;
   std::vector<void*> outputs;

@@ -14,7 +14,7 @@
 namespace ipex_studio {
 
 Region::Region(const std::string& plan_text, std::vector<at::Tensor> constants)
-    : plans_(planSpecFromText(plan_text), std::move(constants)) {}
+    : plans_(planSpecFromText(plan_text), std::move(constants)), integers_(plans_.spec()) {}
 
 Region::State Region::state() const {
   return {planSpecToText(plans_.spec()),
@@ -24,7 +24,8 @@ Region::State Region::state() const {
           plans_.batchBuckets(),
           original_code_ ? original_code_->text() : std::string(),
           original_code_ ? original_code_->tensors() : std::vector<at::Tensor>(),
-          enumName(new_sizes_)};
+          enumName(new_sizes_),
+          plans_.lengthBuckets()};
 }
 
 void Region::setOriginalCode(const std::string& text, std::vector<at::Tensor> tensors) {
@@ -37,6 +38,19 @@ void Region::setNewSizes(const std::string& mode, bool from_now_on) {
 }
 
 void Region::run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results) {
+  if (!integers_.fit(tensors)) return runOtherIntegers(tensors, sizes, results);
+  runPlanned(tensors, sizes, results);
+}
+
+void Region::runOtherIntegers(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results) {
+  const auto converted = integers_.converted(tensors);
+  if (!converted) return runPlanned(tensors, sizes, results);  // says what it takes
+  std::vector<const at::Tensor*> pointers;
+  for (const at::Tensor& tensor : *converted) pointers.push_back(&tensor);
+  runPlanned(pointers, sizes, results);
+}
+
+void Region::runPlanned(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results) {
   PlanCache::NoRun no_run;
   try {
     if (plans_.tryRun(tensors, sizes, results, &no_run, original_code_ != nullptr)) return;
@@ -116,11 +130,11 @@ Region::State Region::stateFrom(const c10::IValue& saved) {
   if (saved.isTuple()) {
     for (const c10::IValue& part : saved.toTupleRef().elements()) parts.push_back(part);
   }
-  const bool fits = (parts.size() == 4 || parts.size() == 5 || parts.size() == 7 || parts.size() == 8) &&
+  const bool fits = (parts.size() == 4 || parts.size() == 5 || (parts.size() >= 7 && parts.size() <= 9)) &&
                     parts[0].isString() && parts[1].isTensorList() && parts[2].isString() && parts[3].isString() &&
                     (parts.size() == 4 || parts[4].isIntList()) &&
                     (parts.size() < 7 || (parts[5].isString() && parts[6].isTensorList())) &&
-                    (parts.size() < 8 || parts[7].isString());
+                    (parts.size() < 8 || parts[7].isString()) && (parts.size() < 9 || parts[8].isIntList());
   if (!fits) {
     const std::string writer = parts.size() > 2 && parts[2].isString() ? " (" + parts[2].toStringRef() + ")" : "";
     throw Error(ExitCode::kBadModel,
@@ -137,7 +151,8 @@ Region::State Region::stateFrom(const c10::IValue& saved) {
           std::move(buckets),
           has_code ? parts[5].toStringRef() : std::string(),
           has_code ? parts[6].toTensorVector() : std::vector<at::Tensor>(),
-          parts.size() == 8 ? parts[7].toStringRef() : std::string()};
+          parts.size() >= 8 ? parts[7].toStringRef() : std::string(),
+          parts.size() == 9 ? parts[8].toIntVector() : std::vector<std::int64_t>()};
 }
 
 Region::Packed Region::packed() const {

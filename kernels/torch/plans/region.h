@@ -10,18 +10,19 @@
 #include <torch/script.h>
 
 #include "core/plan/value_source.h"
+#include "kernels/torch/plans/integer_inputs.h"
 #include "kernels/torch/plans/original_code.h"
 #include "kernels/torch/plans/plan_cache.h"
 
 namespace ipex_studio {
 
 // Saved as (plan text, constants, library version, tuning record, batch buckets, text and tensors of the original code,
-// the way to meet new sizes). Prepared state is never saved: it is made for the machine that loads, which ignores
-// choices measured on other machines.
+// the way to meet new sizes, length buckets). Prepared state is never saved: it is made for the machine that loads,
+// which ignores choices measured on other machines.
 class Region : public torch::CustomClassHolder, public ValueSource {
  public:
   using State = std::tuple<std::string, std::vector<at::Tensor>, std::string, std::string, std::vector<std::int64_t>,
-                           std::string, std::vector<at::Tensor>, std::string>;
+                           std::string, std::vector<at::Tensor>, std::string, std::vector<std::int64_t>>;
   // The state read from a file, without buckets, original code and way to meet new sizes if it has none; throws
   // Error(kBadModel) when it was written by a version that kept something else.
   static State stateFrom(const c10::IValue& saved);
@@ -33,7 +34,8 @@ class Region : public torch::CustomClassHolder, public ValueSource {
   // which no plan is worth preparing yet (kernels/torch/plans/new_sizes.h), where no plan can take the sizes of the
   // inputs, which is remembered, and where a step refuses their values, so that the error is the one that the original
   // raises. Inputs are never written to. Inputs of other types or ranks than those that the model was optimized with
-  // throw Error(kFailure): what was rewritten around them relies on those. Without original code every refusal throws.
+  // throw Error(kFailure): what was rewritten around them relies on those; but int32 and int64 stand for each other
+  // where only their values count (kernels/torch/plans/integer_inputs.h). Without original code every refusal throws.
   void run(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results);
 
   // To be called before the first run.
@@ -56,6 +58,7 @@ class Region : public torch::CustomClassHolder, public ValueSource {
   Packed packed() const;
   // Throws Error(kBadModel) when they are not ascending numbers from 1 to PlanCache::kMaxBatch.
   void setBatchBuckets(std::vector<std::int64_t> buckets) { plans_.setBatchBuckets(std::move(buckets)); }
+  void setLengthBuckets(std::vector<std::int64_t> buckets) { plans_.setLengthBuckets(std::move(buckets)); }
   void setTuning(const c10::intrusive_ptr<Tuning>& tuning) { plans_.setTuning(tuning); }
 
   void setValueHook(ValueHook hook) override { plans_.setValueHook(std::move(hook)); }
@@ -69,6 +72,8 @@ class Region : public torch::CustomClassHolder, public ValueSource {
   std::string stopProfile();
 
  private:
+  void runPlanned(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results);
+  void runOtherIntegers(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results);
   std::vector<at::Tensor> computeOriginal(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes);
   bool runBeforePlan(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results);
   void runOriginalCode(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef sizes, at::Tensor* results,
@@ -77,6 +82,7 @@ class Region : public torch::CustomClassHolder, public ValueSource {
                           std::int64_t elapsed_ns);
 
   PlanCache plans_;
+  IntegerInputs integers_;
   NewSizesMode new_sizes_ = NewSizesMode::kReturning;  // of saved ones
   std::unique_ptr<OriginalCode> original_code_;        // null: unknown
   std::atomic<bool> warned_{false};

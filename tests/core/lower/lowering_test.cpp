@@ -167,6 +167,40 @@ const Expression kExpressions[] = {
      "torch.grid_sampler(x, torch.tanh(x[:, :2]).permute([0, 2, 3, 1]), 0, 0, True) + torch.grid_sampler(x, x[:, "
      "2:4].permute([0, 2, 3, 1]) * 3.0, 0, 1, False)"},
     {"pad_to_multiple", "torch.constant_pad_nd(x, [0, (7 - x.size(3) % 7) % 7, 0, 0], 0.0)[:, :, :, :x.size(3)] * 2.0"},
+    {"windows",
+     "torch.im2col(x, [2, 3], [1, 2], [1, 0], [2, 1]) * 2.0 + torch.im2col(x, [2, 3], [1, 2], [1, 0], [2, 1])"},
+    {"images_of_windows",
+     "torch.col2im(torch.im2col(x[:, :, :4, :5], [3, 2], [1, 1], [1, 1], [1, 2]), [4, 5], [3, 2], [1, 1], [1, 1], [1, "
+     "2]) "
+     "* torch.col2im(x[:, :, :5, :4].flatten(2).exp(), [10, 4], [2, 1], [1, 1], [0, 0], [2, 1]).mean([1, 2, 3], True)"},
+    {"places_of_maxima",
+     "torch.max_pool2d_with_indices(torch.round(x * 3.0), [2, 3], [2, 1], [1, 1], [1, 1], True)[1] * 2"},
+    {"unpooled",
+     "torch.max_unpool2d(torch.exp(torch.max_pool2d_with_indices(x, [2, 2])[0]), torch.max_pool2d_with_indices(x, [2, "
+     "2])[1], [x.size(2), x.size(3)])"},
+    {"spectra_of_planes",
+     "torch.real(torch.fft_fft2(x)) + torch.imag(torch.fft_ifft2(x, None, [1, 3], 'ortho')) + "
+     "torch.abs(torch.fft_fftn(x, None, [1], 'forward'))"},
+    {"filtered_spectra",
+     "torch.fft_irfft2(torch.fft_rfft2(x) * torch.complex(self.w, self.b).view([8, 1, 1]), [x.size(2), x.size(3)]) + "
+     "torch.fft_irfft(torch.fft_rfft(x, None, 1) / 2.0 - torch.fft_rfft(x * x, None, 1), None, 1)"},
+    {"cut_spectra",
+     "torch.fft_irfftn(torch.constant_pad_nd(torch.fft_rfftn(x, None, [2, 3])[:, :, :3, :2], [0, 2, 1, 0], 0.0), [6, "
+     "8], "
+     "[-2, -1])"},
+    {"written_spectra",
+     "torch.fft_irfft(torch.slice_scatter(torch.zeros([x.size(0), 8, x.size(2), 5], dtype=9), "
+     "torch.fft_rfft(x)[:, :, :, :2] * 2.0, 3, 0, 2, 1), 8)"},
+    {"turned_pairs",
+     "torch.view_as_real(torch.view_as_complex(x.permute([0, 2, 3, 1]).contiguous().reshape([x.size(0), x.size(2), "
+     "x.size(3), 4, "
+     "2])) * torch.polar(torch.ones_like(self.w[:4]), self.b[:4])).flatten(-2)"},
+    {"products_of_spectra",
+     "torch.view_as_real(torch.matmul(torch.fft_fft(x, None, 1), torch.fft_ifft(x.transpose(2, 3), None, 1).conj()))"},
+    {"einsum_of_spectra",
+     "torch.abs(torch.einsum('bchw,cd->bdhw', torch.fft_fft2(x), torch.complex(torch.outer(self.w, self.b), "
+     "torch.outer(self.b, self.w))))"},
+    {"sums_of_spectra", "torch.view_as_real(torch.fft_fft(x).sum([1]) + torch.fft_fft(x)[:, 3] - 1.5)"},
     {"channel_shuffle",
      "x.view([x.size(0), 2, 4, x.size(2), x.size(3)]).transpose(1, 2).contiguous().view([x.size(0), 8, x.size(2), "
      "x.size(3)]) * 2.0"},

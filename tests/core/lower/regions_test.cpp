@@ -89,5 +89,40 @@ TEST(Regions, ElementsOfListsThatAreWrittenKeepTheirNames) {
   }
 }
 
+// Ids in int32 where the example had int64, and the other way round.
+TEST(Regions, IntegersOfTheOtherWidthChooseTheSame) {
+  const Module module = scriptModule(R"(
+def forward(self, ids, at):
+    y = torch.embedding(self.w, ids.view([-1, 4])) * (ids != 0).to(6).unsqueeze(-1)
+    return torch.relu(y[:, at]).sum([1])
+)",
+                                     {{"w", weight({9, 6})}});
+  const auto ids = [](at::ScalarType dtype) { return at::randint(9, {3, 4}, at::kLong).to(dtype); };
+  const auto at = [](at::ScalarType dtype) { return at::randint(4, {5}, at::kLong).to(dtype); };
+  for (const at::ScalarType shown : {at::kLong, at::kInt}) {
+    const at::ScalarType other = shown == at::kLong ? at::kInt : at::kLong;
+    OptimizedModel result = optimized(module, Inputs{ids(shown), at(at::kLong)});
+    EXPECT_EQ(difference(module, result.module, Inputs{ids(shown), at(at::kLong)}), "");
+    EXPECT_EQ(difference(module, result.module, Inputs{ids(other), at(at::kLong)}), "");
+    EXPECT_EQ(regionsIn(result.module), 1);
+  }
+}
+
+// Where results have the type of the integers the plan would give another one.
+TEST(Regions, IntegersOfTheOtherWidthThatAreResultsAreRefused) {
+  const Module module = scriptModule("def forward(self, ids):\n    return ids * 3 + 1\n");
+  OptimizedModel result = optimized(module, Inputs{at::arange(6)});
+  ASSERT_EQ(regionsIn(result.module), 1);
+  EXPECT_THROW(call(result.module, {at::arange(6, at::kInt)}), std::exception);
+}
+
+// A number beyond int32 is no other number.
+TEST(Regions, LargeIntegersAreNotCut) {
+  const Module module = scriptModule("def forward(self, ids):\n    return torch.relu(torch.embedding(self.w, ids))\n",
+                                     {{"w", weight({9, 6})}});
+  OptimizedModel result = optimized(module, Inputs{at::arange(6, at::kInt)});
+  EXPECT_THROW(call(result.module, {at::full({6}, (std::int64_t{1} << 32) + 1, at::kLong)}), std::exception);
+}
+
 }  // namespace
 }  // namespace ipex_studio

@@ -38,6 +38,63 @@ BatchIndependence prove(const std::string& nodes, std::vector<Dims> inputs, cons
   return proveBatchIndependence(spec, request, is_batch, 3, 8);
 }
 
+// The same over the positions of x[2,3,…], from a length of 3 to one of 8.
+BatchIndependence provePositions(const std::string& nodes, Dims input, const std::string& constants, int last) {
+  const std::string text = R"({"plan":1,"inputs":[["f32",)" + std::to_string(input.rank) + R"(]],"constants":[)" +
+                           constants + R"(],"nodes":[)" + nodes + R"(],"outputs":[)" + std::to_string(last) + "]}";
+  const PlanSpec spec = planSpecFromText(text);
+  PlanRequest request;
+  request.tensor_inputs.push_back(contiguousDesc(DType::kF32, input));
+  request.int_inputs.push_back(0);
+  static const float kZeros[4096] = {};
+  request.constants.assign(spec.constants.size(), kZeros);
+  request.target.threads = 1;
+  return provePositionIndependence(spec, request, {true}, 3, 8);
+}
+
+TEST(PositionIndependence, FollowsLayersOnEachPosition) {
+  // Places of a table, as many as there are positions, a norm of each position, heads, a running sum.
+  const BatchIndependence proven = provePositions(
+      R"spec({"int":"size","literal":1,"src":[0],"dst":[3]},
+         {"op":"slice{axis=0,begin=0,end=0,step=1}","src":[1],"dst":[4],"refs":[["end",-1,3]],"name":"p","origins":[]},
+         {"op":"pointwise{}|add(0)","src":[0,4],"dst":[5],"name":"a","origins":[]},
+         {"op":"layer_norm{axes=1,eps=0.1}","src":[5,-1,-1,-1],"dst":[6],"name":"n","origins":[]},
+         {"op":"linear{}|relu","src":[6,2,-1],"dst":[7],"name":"l","origins":[]},
+         {"op":"reshape{shape=[2,0,2,4]}","src":[7],"dst":[8],"refs":[["shape",1,3]],"name":"h","origins":[]},
+         {"op":"softmax{axis=3}","src":[8,-1],"dst":[9],"name":"s","origins":[]},
+         {"op":"cumulative_sum{axis=1}","src":[9],"dst":[10],"name":"c","origins":[]})spec",
+      Dims{2, 3, 16}, R"({"dtype":"f32","sizes":[20,16]},{"dtype":"f32","sizes":[8,16]})", 10);
+  EXPECT_EQ(proven.why_not, "");
+  EXPECT_EQ(proven.outputs, std::vector<std::int64_t>{1});
+}
+
+TEST(PositionIndependence, TakesCausalAttentionAlone) {
+  const auto attention = [](const std::string& attributes) {
+    return provePositions(R"({"op":"permute{order=[0,2,1,3]}","src":[0],"dst":[1],"name":"p","origins":[]},
+         {"op":"attention{)" + attributes +
+                              R"(scale=0.5}","src":[1,1,1,-1],"dst":[2],"name":"a","origins":[]},
+         {"op":"permute{order=[0,2,1,3]}","src":[2],"dst":[3],"name":"q","origins":[]})",
+                          Dims{2, 3, 2, 4}, "", 3)
+        .why_not;
+  };
+  EXPECT_EQ(attention("causal=1,"), "");
+  EXPECT_EQ(attention(""), "attention may mix positions");
+}
+
+TEST(PositionIndependence, RefusesWhatReadsOtherPositions) {
+  const auto refusal = [](const std::string& op, const std::string& sources) {
+    return provePositions(R"({"op":")" + op + R"(","src":[)" + sources + R"(],"dst":[2],"name":"o","origins":[]})",
+                          Dims{2, 3, 8}, R"({"dtype":"f32","sizes":[3,3,3]})", 2)
+        .why_not;
+  };
+  EXPECT_EQ(refusal("softmax{axis=1}", "0,-1"), "softmax may mix positions");
+  EXPECT_EQ(refusal("layer_norm{axes=2,eps=0.1}", "0,-1,-1,-1"), "layer_norm may mix positions");
+  EXPECT_EQ(refusal("reduce{axes=[1],keepdim=1,mode=mean}", "0"), "reduce may mix positions");
+  EXPECT_EQ(refusal("pad{begin=[0,1,0],end=[0,0,0],mode=constant,value=0.0}", "0"), "pad may mix positions");
+  EXPECT_NE(refusal("convolution{padding=[1],stride=[1]}", "0,1,-1"), "");
+  EXPECT_NE(refusal("slice{axis=1,begin=1,end=9,step=1}", "0"), "");
+}
+
 TEST(BatchIndependence, FollowSamplesThroughNetworks) {
   // Convolution, pooling, rows, a linear layer, softmax over classes.
   const BatchIndependence classifier = prove(

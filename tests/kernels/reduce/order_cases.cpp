@@ -15,6 +15,13 @@ const std::vector<Case>& orderCases() {
   const auto ids = [](Dims dims, std::int64_t limit) { return Source::ids(dims, limit); };
   static const std::vector<Case> cases = {
       {"max_min{axis=1,mode=max}", {of({3, 400})}, "max_min_simd"},
+      {"pool_places{kernel=[2,2],stride=[2,2]}", {of({2, 3, 8, 66})}, "pool_places_simd"},
+      {"pool_places{kernel=[3,3],padding=[1,1],stride=[2,2]}", {few({1, 2, 9, 41}, 4)}, "pool_places_simd"},
+      {"pool_places{kernel=[2,3],ceil_mode=1,dilation=[2,1],stride=[1,2]}",
+       {few({2, 1, 7, 40}, 3)},
+       "pool_places_simd"},
+      {"pool_places{kernel=[3],padding=[1],stride=[1]}", {few({2, 3, 50}, 3)}, "pool_places_simd"},
+      {"pool_places{kernel=[2,2,2],stride=[2,2,2]}", {of({1, 2, 4, 6, 6})}},
       {"max_min{axis=-1,keepdim=1,mode=min}", {few({7, 100}, 5)}, "max_min_simd"},
       {"max_min{axis=1,mode=max}", {few({83, 20}, 4)}, "max_min_simd"},
       {"max_min{axis=1,mode=min}", {few({2, 21, 9, 17}, 6)}, "max_min_simd"},

@@ -301,6 +301,41 @@ TEST(PlanCache, BatchesRunInBuckets) {
   EXPECT_THROW(plans.setBatchBuckets({0}), Error);
 }
 
+// Sequences of 1 to 20 positions share the plans of the buckets; running sums see what comes before alone.
+TEST(PlanCache, LengthsRunInBuckets) {
+  const Threads one(1);
+  const at::Tensor weight = at::randn({6, 5});
+  PlanCache plans(
+      planSpecFromText(R"({"plan":1,"inputs":[["f32",3]],"constants":[{"dtype":"f32","sizes":[6,5]}],"nodes":[
+      {"op":"linear{}|relu","src":[0,1,-1],"dst":[2],"name":"l","origins":[]},
+      {"op":"cumulative_sum{axis=1}","src":[2],"dst":[3],"name":"c","origins":[]}],"outputs":[3]})"),
+      {weight});
+  plans.setLengthBuckets({4, 16});
+  EXPECT_EQ(plans.lengthBuckets(), (std::vector<std::int64_t>{4, 16}));
+  EXPECT_TRUE(plans.batchBuckets().empty());
+  for (const std::int64_t length : {3, 1, 4, 2, 15, 16, 5, 3, 20}) {
+    const at::Tensor x = at::randn({3, length, 5});
+    const at::Tensor result = run(plans, x);
+    ASSERT_EQ(result.sizes(), (std::vector<std::int64_t>{3, length, 6}));
+    EXPECT_LT(worst(result, at::relu(at::linear(x, weight)).cumsum(1)), 1e-5) << length;
+  }
+  EXPECT_EQ(plans.sizes().plans, 3u);  // 4, 16, 20
+}
+
+// Where a position depends on later ones each length has its own plan, and results are right.
+TEST(PlanCache, LengthsThatMixRunAlone) {
+  const Threads one(1);
+  PlanCache plans(planSpecFromText(R"({"plan":1,"inputs":[["f32",3]],"constants":[],"nodes":[
+      {"op":"softmax{axis=1}","src":[0,-1],"dst":[1],"name":"s","origins":[]}],"outputs":[1]})"),
+                  {});
+  plans.setLengthBuckets({8});
+  for (const std::int64_t length : {3, 5, 8}) {
+    const at::Tensor x = at::randn({2, length, 4});
+    EXPECT_LT(worst(run(plans, x), at::softmax(x, 1)), 1e-5) << length;
+  }
+  EXPECT_EQ(plans.sizes().plans, 3u);
+}
+
 // Threads that meet new sizes at the same time, while plans are dropped.
 TEST(PlanCache, BucketsServeManyThreads) {
   const Threads one(1);

@@ -25,7 +25,8 @@ TEST(Flags, FillTheRequest) {
       "0.1 "
       "--duration 2 --iterations 7 --seed 18446744073709551615 --precision bf16,int8,fp32 --force-precision --disable "
       "p,q "
-      "--tune full --no-winograd --batch-buckets 8,2 --new-sizes background --limit 3 --dump d --data s.npy --samples "
+      "--tune full --no-winograd --batch-buckets 8,2 --length-buckets 64,16 --new-sizes background --limit 3 --dump d "
+      "--data s.npy --samples "
       "4 --batch 2 --bits 4 "
       "--group 64 --ranges kl --percentile 99 --equalize --restart --metric top-1 --min-cosine 0.5 --form portable "
       "--prepared");
