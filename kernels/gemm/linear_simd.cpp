@@ -2,8 +2,8 @@
 // are flattened into rows. In FP32, or of BF16 with sums and post-operations in FP32, where the depth is even.
 //
 // Declines: dtype, empty, one-row (linear_gemv_simd sums in more parts), weights-not-constant,
-// bias-not-constant, blocked-weights, post-ops (operands that broadcast along some of the leading dimensions only); of BF16
-// besides: odd-channels.
+// bias-not-constant, blocked-weights, post-ops (operands that broadcast along some of the leading dimensions only); of
+// BF16 besides: odd-channels.
 #include "core/op/kernel.h"
 #include "kernels/common/matrix_rows.h"
 #include "kernels/gemm/packed_gemm.h"
