@@ -104,31 +104,11 @@ HWY_INLINE void loadLines(const ComplexFourierJob& job, const AxisLanes& lanes, 
 
 HWY_INLINE void writePair(const ComplexFourierJob& job, const AxisLanes& lanes, Complex value, std::int64_t i,
                           float* y) {
-  const F32 d;
-  float* place = y + 2 * i * job.inner;
-  if (lanes.together) {
-    hn::StoreInterleaved2(value.real, value.imaginary, d, place + 2 * lanes.to[0]);
-    return;
-  }
-  HWY_ALIGN float real[hn::MaxLanes(d)], imaginary[hn::MaxLanes(d)];
-  hn::Store(value.real, d, real);
-  hn::Store(value.imaginary, d, imaginary);
-  for (std::int64_t l = 0; l < lanes.count; ++l) {
-    place[2 * lanes.to[l]] = real[l];
-    place[2 * lanes.to[l] + 1] = imaginary[l];
-  }
+  writePairs(lanes, value, y + 2 * i * job.inner);
 }
 
 HWY_INLINE void writeReal(const ComplexFourierJob& job, const AxisLanes& lanes, VF value, std::int64_t i, float* y) {
-  const F32 d;
-  float* place = y + i * job.inner;
-  if (lanes.together) {
-    hn::StoreU(value, d, place + lanes.to[0]);
-    return;
-  }
-  HWY_ALIGN float some[hn::MaxLanes(d)];
-  hn::Store(value, d, some);
-  for (std::int64_t l = 0; l < lanes.count; ++l) place[lanes.to[l]] = some[l];
+  writeRealNumbers(lanes, value, y + i * job.inner);
 }
 
 HWY_INLINE void storeLines(const ComplexFourierJob& job, const AxisLanes& lanes, const float* line, float* y) {

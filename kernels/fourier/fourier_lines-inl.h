@@ -167,6 +167,36 @@ HWY_INLINE Complex binOfPairs(const FourierTurns& turns, const float* line, std:
   return complexSum(even, complexTimes(odd, turns.half_turns.data() + 2 * k));
 }
 
+// Writes one number of each line: that of lane l to place[lanes.to[l]]. Lanes has `to`, `count` and `together`.
+template <class Lanes>
+HWY_INLINE void writeRealNumbers(const Lanes& lanes, VF value, float* place) {
+  const F32 d;
+  if (lanes.together) {
+    hn::StoreU(value, d, place + lanes.to[0]);
+    return;
+  }
+  HWY_ALIGN float some[hn::MaxLanes(d)];
+  hn::Store(value, d, some);
+  for (std::int64_t l = 0; l < lanes.count; ++l) place[lanes.to[l]] = some[l];
+}
+
+// Likewise pairs, that of lane l to place[2 · lanes.to[l]].
+template <class Lanes>
+HWY_INLINE void writePairs(const Lanes& lanes, Complex value, float* place) {
+  const F32 d;
+  if (lanes.together) {
+    hn::StoreInterleaved2(value.real, value.imaginary, d, place + 2 * lanes.to[0]);
+    return;
+  }
+  HWY_ALIGN float real[hn::MaxLanes(d)], imaginary[hn::MaxLanes(d)];
+  hn::Store(value.real, d, real);
+  hn::Store(value.imaginary, d, imaginary);
+  for (std::int64_t l = 0; l < lanes.count; ++l) {
+    place[2 * lanes.to[l]] = real[l];
+    place[2 * lanes.to[l] + 1] = imaginary[l];
+  }
+}
+
 }  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -59,30 +59,9 @@ HWY_INLINE void loadFrames(const FourierJob& job, const FrameLanes& lanes, const
 }
 
 HWY_INLINE void storeBin(const FourierJob& job, const FrameLanes& lanes, Complex value, std::int64_t bin, float* y) {
-  const F32 d;
-  float* place = y + bin * job.bin_stride * (job.magnitude ? 1 : 2);
-  if (job.magnitude) {
-    const VF length = hn::Sqrt(hn::MulAdd(value.real, value.real, hn::Mul(value.imaginary, value.imaginary)));
-    if (lanes.together) {
-      hn::StoreU(length, d, place + lanes.to[0]);
-      return;
-    }
-    HWY_ALIGN float some[hn::MaxLanes(d)];
-    hn::Store(length, d, some);
-    for (std::int64_t l = 0; l < lanes.count; ++l) place[lanes.to[l]] = some[l];
-    return;
-  }
-  if (lanes.together) {
-    hn::StoreInterleaved2(value.real, value.imaginary, d, place + 2 * lanes.to[0]);
-    return;
-  }
-  HWY_ALIGN float real[hn::MaxLanes(d)], imaginary[hn::MaxLanes(d)];
-  hn::Store(value.real, d, real);
-  hn::Store(value.imaginary, d, imaginary);
-  for (std::int64_t l = 0; l < lanes.count; ++l) {
-    place[2 * lanes.to[l]] = real[l];
-    place[2 * lanes.to[l] + 1] = imaginary[l];
-  }
+  if (!job.magnitude) return writePairs(lanes, value, y + 2 * bin * job.bin_stride);
+  const VF squares = hn::MulAdd(value.real, value.real, hn::Mul(value.imaginary, value.imaginary));
+  writeRealNumbers(lanes, hn::Sqrt(squares), y + bin * job.bin_stride);
 }
 
 // Transforms frames [begin, end); scratch has room for two lines.

@@ -18,7 +18,6 @@ namespace ipex_studio {
 using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
-namespace aten = torch::jit::aten;
 
 namespace {
 
