@@ -49,6 +49,8 @@ KeptLinear preparedLinear(const at::Tensor& x, const at::Tensor& w, const Linear
 
 // The weights as kernels read them beside x.
 at::Tensor readWeights(const at::Tensor& x, const at::Tensor& w, const LinearOptional& low) {
+  TORCH_CHECK(!low || !low->defined() || (low->sizes() == w.sizes() && isBf16(*low)), "train_linear: weights of ",
+              low->sizes(), " are not those of ", w.sizes(), " in BF16");
   return (isBf16(x) ? low && low->defined() ? *low : w.to(at::kBFloat16) : w).contiguous();
 }
 

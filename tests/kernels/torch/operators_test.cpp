@@ -33,6 +33,13 @@ at::Tensor callLinear(const at::Tensor& x, const at::Tensor& w, const IValue& sp
 
 std::string chainOf(const PlanCache& plans) { return plans.spec().nodes.at(0).op.text(); }
 
+TEST(Operators, RoundedWeightsOfAnotherSizeAreRefused) {
+  const at::Tensor x = at::randn({4, 8}).to(at::kBFloat16), w = at::randn({6, 8});
+  EXPECT_EQ(call("ipex_studio::train_linear", {x, w, IValue(), w.to(at::kBFloat16)}).sizes(), at::IntArrayRef({4, 6}));
+  EXPECT_THROW(call("ipex_studio::train_linear", {x, w, IValue(), at::randn({1}).to(at::kBFloat16)}), c10::Error);
+  EXPECT_THROW(call("ipex_studio::train_linear", {x, w, IValue(), w}), c10::Error);
+}
+
 TEST(Operators, SchemasStay) {
   std::set<std::string> schemas;
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
@@ -69,7 +76,7 @@ TEST(Operators, SchemasStay) {
           "Tensor)",
           "ipex_studio::attention(Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor",
           "ipex_studio::batch_norm2d(Tensor x, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? "
-          "running_var, bool training, float momentum, float eps) -> Tensor",
+          "running_var, bool training, float momentum, float eps, Tensor? addend=None, bool relu=False) -> Tensor",
           "ipex_studio::conv2d(Tensor x, Tensor w, Tensor? b, int[2] stride, int[2] padding, int[2] dilation, int "
           "groups) -> Tensor",
           "ipex_studio::conv_transpose2d(Tensor x, Tensor w, Tensor? b, int[2] stride, int[2] padding, int[2] "
@@ -99,6 +106,7 @@ TEST(Operators, SchemasStay) {
           "value_cache, Tensor beam_idx, int offset, float scale, Tensor? mask) -> Tensor",
           "ipex_studio::paged_attention(Tensor query, Tensor key_cache, Tensor value_cache, Tensor pages, Tensor "
           "lengths, float scale, Tensor? slopes, int window, float softcap) -> Tensor",
+          "ipex_studio::train_linear(Tensor x, Tensor w, Tensor? b, Tensor? low=None) -> Tensor",
           "ipex_studio::woq_linear(Tensor x, Tensor weight, Tensor scales, Tensor? bias, int bits, int depth, int "
           "group) -> Tensor",
           "ipex_studio::write_pages(Tensor key, Tensor value, Tensor(a!) key_cache, Tensor(b!) value_cache, Tensor "
