@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <map>
 
@@ -108,7 +109,17 @@ TEST_F(XpuCases, ProductsByTiles) {
   for (std::size_t i = 0; i < std::size(kUnits); ++i)
     checkTiles(casesByTiles(matrixCases(), i, std::size(kUnits)), kUnits[i]);
 }
+// In a process of its own with loops over work items: on CPUs with AVX-512, PoCL 3.1's own way to vectorize them writes
+// beside its memory where teams wait for each other. Only GPUs have teams outside of this test.
 TEST_F(XpuCases, RowsByTeams) {
+  constexpr char kMethod[] = "POCL_WORK_GROUP_METHOD";
+  if (std::getenv(kMethod) == nullptr) {
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+    const std::string command =
+        std::string(kMethod) + "=loops '" + self + "' --gtest_brief=1 --gtest_filter=XpuCases.RowsByTeams";
+    EXPECT_EQ(std::system(command.c_str()), 0) << "by itself: " << command;
+    return;
+  }
   checkTiles(normCases(), 1);
   checkTiles(casesByTiles(attentionCases(), 0, 3), 1);
   checkTiles(squeezeExciteCases(), 1);
