@@ -35,7 +35,9 @@ struct NormRows {
 
   NormRows from(std::int64_t place) const {
     NormRows rows = *this;
-    for (const T** values : {&rows.x, &rows.dy, &rows.y}) *values += *values != nullptr ? place : 0;
+    if (x != nullptr) rows.x += place;
+    if (dy != nullptr) rows.dy += place;
+    if (y != nullptr) rows.y += place;
     if (written != nullptr) rows.written += place;
     return rows;
   }
