@@ -51,7 +51,7 @@ class Decoder {
   std::int64_t given_ = 0;         // tokens of it that the cache holds
   Inputs templates_;               // of the arguments with the role kCache: values that hold the cache's tensors
   std::vector<at::Tensor> cache_;  // all tensors of it
-  // Of each tensor of a growing cache, the axis along which it grew in the last step; empty where that is not known.
+  // The axis along which each tensor of a growing cache grew in the last step; empty where that is not known.
   std::vector<std::int64_t> token_axes_;
 };
 

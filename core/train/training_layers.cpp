@@ -126,8 +126,8 @@ Node* onlyReader(const Node* node) {
 
 bool isRelu(const Node* node) { return node != nullptr && (isKind(node, "aten::relu") || isKind(node, "aten::relu_")); }
 
-// What a sum adds to the result of `norm`; null if `node` is no such sum. A result that is added to another tensor in
-// place stays a node of its own.
+// The operand that a sum adds to the result of `norm`; null if `node` is no such sum. A result that is added to another
+// tensor in place stays a node of its own.
 Value* addendOf(Node* node, const Node* norm) {
   const bool in_place = isKind(node, "aten::add_");
   if (!in_place && !isKind(node, "aten::add")) return nullptr;

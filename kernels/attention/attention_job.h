@@ -44,8 +44,8 @@ struct AttentionOperands {
   const void *q, *k, *v;
   const float* mask;
   void* y;
-  // Of the sums of the exponentials of scores, one for each query; null where not asked for. With them, queries whose
-  // scores are all -inf give 0 instead of NaN.
+  // Logarithms of the sums of the exponentials of scores, one for each query; null where not asked for. With them,
+  // queries whose scores are all -inf give 0 instead of NaN.
   float* logarithms = nullptr;
 };
 

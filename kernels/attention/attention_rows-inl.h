@@ -19,14 +19,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-HWY_INLINE VF loadFloats(F32 d, const float* from) { return hn::LoadU(d, from); }
-HWY_INLINE VF loadFloats(F32 d, const std::uint16_t* from) {
-  const hn::RebindToUnsigned<F32> du32;
-  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du32, hn::LoadU(hn::Rebind<std::uint16_t, F32>(), from))));
-}
-HWY_INLINE float floatOf(float value) { return value; }
-HWY_INLINE float floatOf(std::uint16_t bits) { return bf16ToFloat(bits); }
-
 // Writes the values of one query as a row of the result, in its type.
 inline void storeResult(const AttentionJob& job, const float* values, void* row) {
   const auto count = static_cast<std::size_t>(job.width);
@@ -61,7 +53,7 @@ HWY_INLINE void dotKeys(const float* q, const K* k, std::int64_t distance, std::
 #pragma GCC unroll 8
   for (int i = 0; i < kKeys; ++i) scores[i] = hn::GetLane(hn::SumOfLanes(d, sum[i]));
   for (; e < depth; ++e) {
-    for (int i = 0; i < kKeys; ++i) scores[i] += q[e] * floatOf(k[i * distance + e]);
+    for (int i = 0; i < kKeys; ++i) scores[i] += q[e] * loadFloat(k + i * distance + e);
   }
 }
 
@@ -126,7 +118,7 @@ void attendRow(const AttentionJob& job, const AttentionOperands& at, std::int64_
   const Q* const from = static_cast<const Q*>(at.q) + query * job.q.row;
   const K* const k = static_cast<const K*>(at.k);
   const V* const v = static_cast<const V*>(at.v);
-  for (std::int64_t e = 0; e < job.depth; ++e) q[e] = job.scale * floatOf(from[e * job.q.column]);
+  for (std::int64_t e = 0; e < job.depth; ++e) q[e] = job.scale * loadFloat(from + e * job.q.column);
   constexpr int kTogether = 4;
   std::int64_t key = 0;
   for (; key + kTogether <= keys; key += kTogether)
@@ -153,7 +145,7 @@ void attendRow(const AttentionJob& job, const AttentionOperands& at, std::int64_
     weightRows<1>(scores, v + column, job.v.row, keys, factor, y + column);
   for (; column < job.width; ++column) {
     float sum = 0;
-    for (key = 0; key < keys; ++key) sum += scores[key] * floatOf(v[key * job.v.row + column]);
+    for (key = 0; key < keys; ++key) sum += scores[key] * loadFloat(v + key * job.v.row + column);
     y[column] = factor * sum;
   }
   storeResult(job, y, resultRow(job, at, query));

@@ -41,19 +41,14 @@ HWY_INLINE Vnni2Operand<kNative> vnni2Operand(VU pair) {
   if constexpr (kNative) {
     return {pair};
   } else {
-    const F32 d;
-    return {hn::BitCast(d, hn::ShiftLeft<16>(pair)), hn::BitCast(d, hn::And(pair, hn::Set(U32(), 0xFFFF0000u)))};
+    return {lowerOfPairs(F32(), pair), upperOfPairs(F32(), pair)};
   }
 }
 
 template <bool kNative>
 HWY_INLINE VF addVnni2Products(const Vnni2Operand<kNative>& a, const Vnni2Operand<kNative>& b, VF sum) {
   if constexpr (kNative) {
-    // Assembly, because machines may have the instruction without the features of a Highway target that has it.
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-    asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(a.pair.raw), "v"(b.pair.raw));
-#endif
-    return sum;
+    return addProductsOfPairs(a.pair, b.pair, sum);
   } else {
     return hn::MulAdd(a.odd, b.odd, hn::MulAdd(a.even, b.even, sum));
   }

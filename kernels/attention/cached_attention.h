@@ -17,8 +17,8 @@ struct CachedJob {
   std::int64_t depth = 0;  // of queries and keys
   std::int64_t width = 0;  // of values and results
 
-  // Of key j of a text: k_places[text · places_stride + j] elements behind the cache's begin, for the first head, and
-  // heads lie k_head apart. Likewise values.
+  // Key j of a text lies k_places[text · places_stride + j] elements behind the cache's begin for the first head, and
+  // heads lie k_head apart. Values lie likewise.
   const std::int64_t *k_places = nullptr, *v_places = nullptr;
   std::int64_t places_stride = 0, k_head = 0, v_head = 0;
   // Keys that query i of a text sees: all before lengths[text · queries + i]. With a window, its last ones alone.

@@ -32,7 +32,7 @@ HWY_INLINE void dotScattered(const float* q, const C* const* keys, std::int64_t 
 #pragma GCC unroll 4
   for (int i = 0; i < kKeys; ++i) scores[i] = hn::GetLane(hn::SumOfLanes(d, sum[i]));
   for (; e < depth; ++e) {
-    for (int i = 0; i < kKeys; ++i) scores[i] += q[e] * floatOf(keys[i][e]);
+    for (int i = 0; i < kKeys; ++i) scores[i] += q[e] * loadFloat(keys[i] + e);
   }
 }
 
@@ -137,7 +137,7 @@ void attendScattered(const CachedJob& job, const CachedOperands<float, C>& from,
       weightScattered<1>(of_head, v + column, v_places, count, factor, y + column);
     for (; column < job.width; ++column) {
       float sum = 0;
-      for (key = 0; key < count; ++key) sum += of_head[key] * floatOf(v[v_places[key] + column]);
+      for (key = 0; key < count; ++key) sum += of_head[key] * loadFloat(v + v_places[key] + column);
       y[column] = factor * sum;
     }
   }

@@ -176,7 +176,7 @@ class FlashGradient {
     std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
   }
 
-  // As panels of queries: [panel][row of `from`'s columns][query of the panel].
+  // Writes panels of queries: [panel][row of `from`'s columns][query of the panel].
   void turn(const float* from, std::int64_t row, std::int64_t count, std::int64_t columns, float factor, float* to) {
     if (count < kFlashQueries) std::fill(to, to + kFlashQueries * columns, 0.0f);
     for (std::int64_t at = 0; at < count; at += panel_) {

@@ -8,8 +8,8 @@
 
 namespace ipex_studio {
 
-// What a transform reads or writes along its axis: complex numbers as pairs, the half of such a line that determines
-// the other half, or real numbers.
+// The form of a line that a transform reads or writes along its axis: complex numbers as pairs, the half of such a line
+// that determines the other half, or real numbers.
 enum class FourierForm : std::uint8_t { kPairs, kHalf, kReal };
 
 // Lines l = row · inner + i: x[row][0 … length)[i] to y[row][0 … results)[i].

@@ -16,7 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// Where a vector of lines lies. Lanes behind the last line read that one again.
+// Places of a vector of lines. Lanes behind the last line read that one again.
 struct AxisLanes {
   HWY_ALIGN std::int32_t from[hn::MaxLanes(F32())];  // numbers behind the first line
   std::int64_t to[hn::MaxLanes(F32())];              // results behind the beginning

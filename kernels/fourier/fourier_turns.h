@@ -21,7 +21,7 @@ struct FourierStage {
 struct FourierTurns {
   std::int64_t points = 0;
   std::vector<FourierStage> stages;
-  // Where the points are real numbers in pairs: cos and sin of -2π·k/(2·points), for k up to points.
+  // Cosines and sines of -2π·k/(2·points) for k up to points, if the points are real numbers in pairs.
   std::vector<float> half_turns;
 };
 

@@ -1,6 +1,6 @@
 // Tiles of products of BF16: pairs of numbers in 32 bits (VNNI-2) stand in the place of floats, and vdpbf16ps adds the
 // two products of each pair to a sum in FP32. It takes denormal numbers for 0, as the conversion to bf16 does here.
-// Where that instruction is missing, both halves become floats.
+// Machines without that instruction multiply both halves as floats.
 #if defined(IPEX_KERNELS_BF16_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_BF16_TILE_INL_H
 #undef IPEX_KERNELS_BF16_TILE_INL_H
@@ -17,31 +17,19 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// Assembly, because machines may have the instructions without the features of a Highway target that has them.
 template <bool kNative>
 struct PairProducts {
   template <class V>
   static HWY_INLINE V add(V x, V w, V sum) {
     if constexpr (kNative) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-      asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(x.raw), "v"(w.raw));
-#endif
-      return sum;
+      return addProductsOfPairs(x, w, sum);
     } else {
       const hn::DFromV<V> d;
-      return hn::MulAdd(upper(d, x), upper(d, w), hn::MulAdd(lower(d, x), lower(d, w), sum));
+      const hn::RebindToUnsigned<decltype(d)> words;
+      const auto a = hn::BitCast(words, x), b = hn::BitCast(words, w);
+      sum = hn::MulAdd(lowerOfPairs(d, a), lowerOfPairs(d, b), sum);
+      return hn::MulAdd(upperOfPairs(d, a), upperOfPairs(d, b), sum);
     }
-  }
-
- private:
-  template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE V lower(D d, V pair) {
-    return hn::BitCast(d, hn::ShiftLeft<16>(hn::BitCast(hn::RebindToUnsigned<D>(), pair)));
-  }
-  template <class D, class V = hn::Vec<D>>
-  static HWY_INLINE V upper(D d, V pair) {
-    const hn::RebindToUnsigned<D> words;
-    return hn::BitCast(d, hn::And(hn::BitCast(words, pair), hn::Set(words, 0xFFFF0000u)));
   }
 };
 
@@ -65,27 +53,15 @@ void multiplyPairs(const GemmTile& t) {
   constexpr std::int64_t kLineBytes = kPanelWidth<kFull, kHalf> * sizeof(std::uint16_t);
   sumTile<kRows, kFull, kHalf, PairProducts<kNative>>(t, kLineBytes, sum, half_sum);
   if (t.addend != nullptr && t.addend_type == DType::kBf16) {
-    const auto* const addend = static_cast<const std::uint16_t*>(t.addend);
-    forTileVectors<kRows, kFull, kHalf>(sum, half_sum, [&](auto tag, auto& v, int r, int column) HWY_ATTR {
-      v = hn::Add(v, loadFloats(tag, addend + r * t.addend_stride + column));
-    });
+    addToTile<kRows, kFull, kHalf, std::uint16_t>(t, sum, half_sum);
   } else if (t.addend != nullptr) {
-    const auto* const addend = static_cast<const float*>(t.addend);
-    forTileVectors<kRows, kFull, kHalf>(sum, half_sum, [&](auto tag, auto& v, int r, int column) HWY_ATTR {
-      v = hn::Add(v, hn::LoadU(tag, addend + r * t.addend_stride + column));
-    });
+    addToTile<kRows, kFull, kHalf, float>(t, sum, half_sum);
   }
-  if (t.c_type == DType::kBf16) {
-    auto* const c = static_cast<std::uint16_t*>(t.c);
-    storeActivated<kRows, kFull, kHalf>(t, sum, half_sum, [&](auto tag, auto v, int r, int column) HWY_ATTR {
-      storeNarrow<kNative>(tag, v, c + r * t.c_stride + column);
-    });
-  } else {
-    auto* const c = static_cast<float*>(t.c);
-    storeActivated<kRows, kFull, kHalf>(t, sum, half_sum, [&](auto tag, auto v, int r, int column) HWY_ATTR {
-      hn::StoreU(v, tag, c + r * t.c_stride + column);
-    });
-  }
+  if (t.c_type == DType::kF32) return storeTile<kRows, kFull, kHalf>(t, sum, half_sum);
+  auto* const c = static_cast<std::uint16_t*>(t.c);
+  storeActivated<kRows, kFull, kHalf>(t, sum, half_sum, [&](auto tag, auto v, int r, int column) HWY_ATTR {
+    storeNarrow<kNative>(tag, v, c + r * t.c_stride + column);
+  });
 }
 
 template <bool kNative>

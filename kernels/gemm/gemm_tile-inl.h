@@ -12,6 +12,7 @@
 
 #include <cstring>
 
+#include "kernels/common/bf16-inl.h"
 #include "kernels/common/simd-inl.h"
 #include "kernels/gemm/packed_gemm.h"
 
@@ -120,22 +121,32 @@ HWY_INLINE void storeActivated(const GemmTile& t, VF (&sum)[kRows][kFull > 0 ? k
   }
 }
 
+// Adds the tile's addend, of T.
+template <int kRows, int kFull, int kHalf, class T>
+HWY_INLINE void addToTile(const GemmTile& t, VF (&sum)[kRows][kFull > 0 ? kFull : 1], HalfVF (&half_sum)[kRows]) {
+  const T* const addend = static_cast<const T*>(t.addend);
+  forTileVectors<kRows, kFull, kHalf>(sum, half_sum, [&](auto tag, auto& v, int r, int column) HWY_ATTR {
+    v = hn::Add(v, loadFloats(tag, addend + r * t.addend_stride + column));
+  });
+}
+
+// Activates and stores the tile as floats.
+template <int kRows, int kFull, int kHalf>
+HWY_INLINE void storeTile(const GemmTile& t, VF (&sum)[kRows][kFull > 0 ? kFull : 1], HalfVF (&half_sum)[kRows]) {
+  float* const c = static_cast<float*>(t.c);
+  storeActivated<kRows, kFull, kHalf>(t, sum, half_sum, [&](auto tag, auto v, int r, int column) HWY_ATTR {
+    hn::StoreU(v, tag, c + r * t.c_stride + column);
+  });
+}
+
 template <int kRows, int kFull, int kHalf>
 void multiplyTile(const GemmTile& t) {
   VF sum[kRows][kFull > 0 ? kFull : 1];
   HalfVF half_sum[kRows];
   constexpr std::int64_t kLineBytes = kPanelWidth<kFull, kHalf> * sizeof(float);
   sumTile<kRows, kFull, kHalf, FloatProducts>(t, kLineBytes, sum, half_sum);
-  if (t.addend != nullptr) {
-    const float* const addend = static_cast<const float*>(t.addend);
-    forTileVectors<kRows, kFull, kHalf>(sum, half_sum, [&](auto tag, auto& v, int r, int column) HWY_ATTR {
-      v = hn::Add(v, hn::LoadU(tag, addend + r * t.addend_stride + column));
-    });
-  }
-  float* const c = static_cast<float*>(t.c);
-  storeActivated<kRows, kFull, kHalf>(t, sum, half_sum, [&](auto tag, auto v, int r, int column) HWY_ATTR {
-    hn::StoreU(v, tag, c + r * t.c_stride + column);
-  });
+  if (t.addend != nullptr) addToTile<kRows, kFull, kHalf, float>(t, sum, half_sum);
+  storeTile<kRows, kFull, kHalf>(t, sum, half_sum);
 }
 
 struct FloatTiles {

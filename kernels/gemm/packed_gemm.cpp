@@ -144,7 +144,7 @@ void runGemm(const GemmJob& job, const GemmCall& call, float* scratch, std::int6
   }
 }
 
-// Of pairs of bf16 (VNNI-2), by vdpbf16ps if `native`, or of floats.
+// The code for pairs of bf16 (VNNI-2), by vdpbf16ps if `native`, or that for floats.
 GemmRun gemmRun(bool pairs, bool native) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
   if (pairs && native) return &runGemm<PairTiles<true>>;

@@ -16,11 +16,11 @@ struct RotaryJob {
   std::int64_t rotated = 0;  // its first values that are rotated, an even number; the others are copied
   bool interleaved = false;  // values 2i and 2i + 1 are a pair; otherwise i and i + rotated / 2
   bool back = false;         // rotated by the negative angle, as gradients are
-  // Of position p: rotated / 2 values from row p of each table, whose rows are table_stride apart.
+  // Position p takes rotated / 2 values from row p of each table; rows are table_stride apart.
   const T *sines = nullptr, *cosines = nullptr;
   std::int64_t table_stride = 0;
   const std::int64_t* positions = nullptr;  // of tokens
-  // Of x, in elements; the values of a head lie side by side. Tokens of y lie densely.
+  // Distances in x, in elements; the values of a head lie side by side. Tokens of y lie densely.
   std::int64_t token_stride = 0, head_stride = 0;
 };
 

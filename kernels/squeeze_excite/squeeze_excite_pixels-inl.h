@@ -16,15 +16,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// The first `count` lanes (at most all), zeros after them.
-HWY_INLINE VF loadFirstFloats(const float* from, std::int64_t count) { return loadFirst(from, count); }
-HWY_INLINE VF loadFirstFloats(const std::uint16_t* from, std::int64_t count) {
-  const F32 d;
-  HWY_ALIGN float lanes[hn::MaxLanes(d)] = {};
-  for (std::int64_t i = 0; i < count; ++i) lanes[i] = bf16ToFloat(from[i]);
-  return hn::Load(d, lanes);
-}
-
 // Adds the sums of kVectors vectors of channels, `stride` from pixel to pixel, times `factor` to `mean`. Several
 // partial sums, as additions have a latency of four cycles, and short chains round less.
 template <int kVectors, class T, class Load>

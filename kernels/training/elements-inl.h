@@ -23,16 +23,8 @@ HWY_INLINE VF loadElements(const float* from, std::int64_t lanes) {
 }
 
 HWY_INLINE VF loadElements(const Bf16* from, std::int64_t lanes) {
-  const F32 d;
-  const hn::RebindToUnsigned<F32> du32;
-  const hn::Rebind<std::uint16_t, F32> du16;
-  std::uint16_t part[hn::MaxLanes(d)] = {};
-  const auto* bits = reinterpret_cast<const std::uint16_t*>(from);
-  if (!isWholeVector(lanes)) {
-    std::memcpy(part, from, static_cast<std::size_t>(lanes) * sizeof(*part));
-    bits = part;
-  }
-  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du32, hn::LoadU(du16, bits))));
+  const auto* const bits = reinterpret_cast<const std::uint16_t*>(from);
+  return isWholeVector(lanes) ? loadFloats(F32(), bits) : loadFirstFloats(bits, lanes);
 }
 
 // Writes nothing beyond the first `lanes` elements; BF16 is rounded to nearest even.

@@ -51,6 +51,39 @@ void checkCaches(const char* op, const at::Tensor& query, const at::Tensor& key_
               op, ": query ", query.sizes(), " does not fit the cache of keys ", key_cache.sizes());
 }
 
+// Places of the keys and values of all texts in their caches.
+class CachePlaces {
+ public:
+  CachePlaces(const at::Tensor& key_cache, const at::Tensor& value_cache, std::int64_t texts, std::int64_t most)
+      : k_cache_(key_cache), v_cache_(value_cache), most_(most), k_(static_cast<std::size_t>(texts * most)), v_(k_) {}
+
+  // A key lies at [at, …, then, …] of its cache, where `then` counts along `axis`.
+  void put(std::int64_t text, std::int64_t key, std::int64_t at, int axis, std::int64_t then) {
+    const auto place = static_cast<std::size_t>(text * most_ + key);
+    k_[place] = at * k_cache_.stride(0) + then * k_cache_.stride(axis);
+    v_[place] = at * v_cache_.stride(0) + then * v_cache_.stride(axis);
+  }
+
+  // What a job tells of places and heads; it reads them here.
+  CachedJob job(std::int64_t texts, std::int64_t query_heads, int head_axis) const {
+    CachedJob job;
+    job.texts = texts;
+    job.key_heads = k_cache_.size(head_axis);
+    job.group = query_heads / job.key_heads;
+    job.k_places = k_.data();
+    job.v_places = v_.data();
+    job.places_stride = most_;
+    job.k_head = k_cache_.stride(head_axis);
+    job.v_head = v_cache_.stride(head_axis);
+    return job;
+  }
+
+ private:
+  const at::Tensor &k_cache_, &v_cache_;
+  std::int64_t most_;
+  std::vector<std::int64_t> k_, v_;
+};
+
 // Runs the job on queries and caches of one type. mask: spread, or undefined.
 at::Tensor attendedToCache(CachedJob job, const at::Tensor& query, const at::Tensor& key_cache,
                            const at::Tensor& value_cache, const at::Tensor& mask, const at::Tensor& slopes) {
@@ -114,7 +147,8 @@ at::Tensor indirectOnCpu(const at::Tensor& query, const at::Tensor& key, const a
 
   const at::Tensor beams = beam_idx.contiguous();
   const std::int64_t* const before = beams.data_ptr<std::int64_t>();
-  std::vector<std::int64_t> k_places(static_cast<std::size_t>(texts * total)), v_places(k_places.size()), lengths;
+  CachePlaces places(key_cache, value_cache, texts, total);
+  std::vector<std::int64_t> lengths;
   for (std::int64_t text = 0; text < texts; ++text) {
     std::int64_t beam = text;
     for (std::int64_t token = total - 1; token >= 0; --token) {
@@ -124,21 +158,11 @@ at::Tensor indirectOnCpu(const at::Tensor& query, const at::Tensor& key, const a
                           " came from beam ", next, ", and there are ", texts);
         beam = next;
       }
-      const auto at = static_cast<std::size_t>(text * total + token);
-      k_places[at] = token * key_cache.stride(0) + beam * key_cache.stride(1);
-      v_places[at] = token * value_cache.stride(0) + beam * value_cache.stride(1);
+      places.put(text, token, token, 1, beam);
     }
     for (std::int64_t token = 0; token < tokens; ++token) lengths.push_back(offset + token + 1);
   }
-  CachedJob job;
-  job.texts = texts;
-  job.key_heads = key.size(2);
-  job.group = query.size(2) / job.key_heads;
-  job.k_places = k_places.data();
-  job.v_places = v_places.data();
-  job.places_stride = total;
-  job.k_head = key_cache.stride(2);
-  job.v_head = value_cache.stride(2);
+  CachedJob job = places.job(texts, query.size(2), 2);
   job.lengths = lengths.data();
   job.scale = scale;
   at::Tensor added;
@@ -189,28 +213,20 @@ at::Tensor pagedOnCpu(const at::Tensor& query, const at::Tensor& key_cache, cons
   const at::Tensor table = pages.to(at::kLong).contiguous(), counts = lengths.to(at::kLong).reshape({-1}).contiguous();
   const std::int64_t *const page = table.data_ptr<std::int64_t>(), *const count = counts.data_ptr<std::int64_t>();
   const std::int64_t most = texts == 0 ? 0 : std::max<std::int64_t>(0, *std::max_element(count, count + texts));
-  std::vector<std::int64_t> k_places(static_cast<std::size_t>(texts * most)), v_places(k_places.size());
   for (std::int64_t text = 0; text < texts; ++text) {
     TORCH_CHECK_INDEX(count[text] >= 0 && count[text] <= table.size(1) * size, kPaged, ": text ", text, " has ",
                       count[text], " keys in ", table.size(1), " pages of ", size);
+  }
+  CachePlaces places(key_cache, value_cache, texts, most);
+  for (std::int64_t text = 0; text < texts; ++text) {
     for (std::int64_t key = 0; key < count[text]; ++key) {
       const std::int64_t at = page[text * table.size(1) + key / size];
       TORCH_CHECK_INDEX(at >= 0 && at < key_cache.size(0), kPaged, ": page ", key / size, " of text ", text, " is ", at,
                         ", and there are ", key_cache.size(0));
-      const auto place = static_cast<std::size_t>(text * most + key);
-      k_places[place] = at * key_cache.stride(0) + key % size * key_cache.stride(2);
-      v_places[place] = at * value_cache.stride(0) + key % size * value_cache.stride(2);
+      places.put(text, key, at, 2, key % size);
     }
   }
-  CachedJob job;
-  job.texts = texts;
-  job.key_heads = key_cache.size(1);
-  job.group = query.size(1) / job.key_heads;
-  job.k_places = k_places.data();
-  job.v_places = v_places.data();
-  job.places_stride = most;
-  job.k_head = key_cache.stride(1);
-  job.v_head = value_cache.stride(1);
+  CachedJob job = places.job(texts, query.size(1), 1);
   job.lengths = count;
   job.window = std::max<std::int64_t>(0, window);
   job.scale = scale;

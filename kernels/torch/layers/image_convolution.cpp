@@ -3,20 +3,13 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include <map>
-#include <mutex>
+#include "kernels/torch/layers/kept_operations.h"
 
 namespace ipex_studio {
 
 KeptConvolution convolutionFor(const ConvolutionProblem& problem) {
-  constexpr std::size_t kKept = 1024;  // sizes that networks have at once
-  static std::mutex mutex;
-  static std::map<ConvolutionProblem, KeptConvolution>& kept = *new std::map<ConvolutionProblem, KeptConvolution>;
-  const std::lock_guard<std::mutex> lock(mutex);
-  const auto found = kept.find(problem);
-  if (found != kept.end()) return found->second;
-  if (kept.size() >= kKept) kept.clear();
-  return kept[problem] = prepareConvolution(problem);
+  static auto& kept = *new KeptOperations<ConvolutionProblem, ConvolutionTraining>;
+  return kept.of(problem, prepareConvolution);
 }
 
 at::Tensor emptyInPixelOrder(const at::Tensor& tensor) {

@@ -10,10 +10,8 @@
 #include <torch/library.h>
 #include <torch/script.h>
 
-#include <map>
-#include <mutex>
-
 #include "kernels/torch/layers/autocast.h"
+#include "kernels/torch/layers/kept_operations.h"
 #include "kernels/torch/layers/plain_floats.h"
 #include "kernels/training/linear_training.h"
 
@@ -27,15 +25,11 @@ using KeptLinear = std::shared_ptr<const LinearTraining>;
 
 // The operation prepared for a problem, null if none can be. Thread-safe.
 KeptLinear linearFor(const LinearProblem& problem) {
-  constexpr std::size_t kKept = 1024;  // sizes that networks have at once
-  static std::mutex mutex;
-  static std::map<LinearProblem, KeptLinear>& kept = *new std::map<LinearProblem, KeptLinear>;
-  const std::lock_guard<std::mutex> lock(mutex);
-  const auto found = kept.find(problem);
-  if (found != kept.end()) return found->second;
-  if (kept.size() >= kKept) kept.clear();
-  auto linear = std::make_shared<const LinearTraining>(problem);
-  return kept[problem] = linear->isQuick() ? linear : nullptr;
+  static auto& kept = *new KeptOperations<LinearProblem, LinearTraining>;
+  return kept.of(problem, [](const LinearProblem& of) {
+    auto linear = std::make_shared<const LinearTraining>(of);
+    return linear->isQuick() ? linear : nullptr;
+  });
 }
 
 // The operation for these operands if it is one that we compute.

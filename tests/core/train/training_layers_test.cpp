@@ -1,5 +1,5 @@
 // Layers of training by operators of ours: which nodes change and which graphs stay, values and gradients against
-// libtorch in double precision, and continuation bit for bit.
+// libtorch in double precision, and continuation bit for bit. One set of networks for all, therefore one file.
 #include "core/train/training_layers.h"
 
 #include <ATen/autocast_mode.h>

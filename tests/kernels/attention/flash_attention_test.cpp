@@ -11,9 +11,12 @@
 #include <vector>
 
 #include "core/runtime/device.h"
+#include "tests/kernels/random_numbers.h"
 
 namespace ipex_studio {
 namespace {
+
+using kernel_test::randomNumbers;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
@@ -24,15 +27,6 @@ struct Shape {
   bool causal = false;
   Masked masked = Masked::kNone;
 };
-
-template <typename T>
-std::vector<T> randomNumbers(std::int64_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<T> numbers(static_cast<std::size_t>(count));
-  for (T& number : numbers) number = normal(random);
-  return numbers;
-}
 
 // Operands and results. Values lie one element off any alignment.
 template <typename T>

@@ -11,9 +11,12 @@
 
 #include "kernels/index/neighbor_math.h"
 #include "kernels/index/segment_softmax.h"
+#include "tests/kernels/random_numbers.h"
 
 namespace ipex_studio {
 namespace {
+
+using kernel_test::randomNumbers;
 
 constexpr std::int64_t kRows = 23, kColumns = 11;
 constexpr Aggregation kAll[] = {Aggregation::kSum, Aggregation::kMean, Aggregation::kMax, Aggregation::kMin};
@@ -37,15 +40,6 @@ struct Graph {
 
   SparseRows matrix() const { return {kRows, grouped.begins.data(), columns.data(), grouped.places.data()}; }
 };
-
-template <typename T>
-std::vector<T> randomNumbers(std::int64_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<T> numbers(static_cast<std::size_t>(count));
-  for (T& number : numbers) number = normal(random);
-  return numbers;
-}
 
 template <typename T>
 struct Aggregated {
