@@ -1,7 +1,8 @@
 // Convolution 3 × 3 with stride 1 and any dilation of channels-last images by Winograd's minimal filtering: tiles of
 // 2 × 2 results need 4 instead of 9 products per result and round as a sum of products does, tiles of 4 × 4 results
 // need 2.25 and round up to twice as much. Where a result is not finite, its tile is computed once more as a sum of
-// products: one value that is not would otherwise reach results whose window it is not in.
+// products: one value that is not would otherwise reach results whose window it is not in. Images, weights, results and
+// operands of BF16 are floats on the way, so that nothing but the result is rounded.
 // Sources: Lavin, Gray: Fast Algorithms for Convolutional Neural Networks (2015); that the choice of points decides
 // on the error: Barabasz, Anderson, Soodhalter, Gregg: Error Analysis and Improving the Accuracy of Winograd
 // Convolution for Deep Neural Networks (2020).
@@ -18,7 +19,8 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/common/partial_vector-inl.h"
+#include "kernels/common/bf16-inl.h"
+#include "kernels/common/byte_convert-inl.h"
 #include "kernels/gemm/gemm_tile-inl.h"
 #include "kernels/gemm/winograd.h"
 #include "kernels/gemm/winograd_line-inl.h"
@@ -46,13 +48,13 @@ inline WinogradPlace placeOfTile(const WinogradJob& job, std::int64_t tile) {
           firstOfTile(in_image % job.line_tiles, job.line_tiles, job.out_width, job.step_x, job.tile)};
 }
 
-// The places of the values of a tile's window; `zeros` outside of the image.
-template <int kTile>
-using WinogradWindow = const float * [kTile + 2][kTile + 2];
+// The places of the values of a tile's window; `zeros` outside of the image. T: float, or std::uint16_t of bf16.
+template <int kTile, class T>
+using WinogradWindow = const T * [kTile + 2][kTile + 2];
 
-template <int kTile>
-void findWindow(const WinogradJob& job, const float* x, std::int64_t tile, const float* zeros,
-                WinogradWindow<kTile> window) {
+template <int kTile, class T>
+void findWindow(const WinogradJob& job, const T* x, std::int64_t tile, const T* zeros,
+                WinogradWindow<kTile, T> window) {
   constexpr int kWindow = kTile + 2;
   const WinogradPlace place = placeOfTile(job, tile);
   for (int i = 0; i < kWindow; ++i) {
@@ -65,27 +67,33 @@ void findWindow(const WinogradJob& job, const float* x, std::int64_t tile, const
   }
 }
 
-// Values of `count` tiles from `first` on: at point p and tile t a row of channels at (p · block_tiles + t) ·
+// Values of `count` tiles from `first` on: at point p and tile t a row of channels at p · valueStride() + t ·
 // channel_room. `zeros`: a row of channels outside of the image.
-template <int kTile>
-void transformImage(const WinogradJob& job, const float* x, std::int64_t first, std::int64_t count, const float* zeros,
+template <int kTile, class T>
+void transformImage(const WinogradJob& job, const T* x, std::int64_t first, std::int64_t count, const T* zeros,
                     float* values) {
   constexpr int kWindow = kTile + 2;
   const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::int64_t point_stride = job.block_tiles * job.channel_room;
+  const std::int64_t point_stride = job.valueStride();
+  // The hardware does not predict the order of a window's lines.
+  constexpr std::int64_t kTilesAhead = 2;
+  const std::int64_t ahead = kTilesAhead * kTile * job.step_x * job.pixel_stride;
   for (std::int64_t t = 0; t < count; ++t) {
-    WinogradWindow<kTile> from;
+    WinogradWindow<kTile, T> from;
     findWindow<kTile>(job, x, first + t, zeros, from);
     float* const to = values + t * job.channel_room;
     for (std::int64_t c = 0; c < job.channels; c += lanes) {
       const std::int64_t left = job.channels - c;
       const bool whole = left >= lanes;
+      for (int i = 0; i < kWindow; ++i) {
+        for (int j = 2; j < kWindow; ++j) hwy::Prefetch(from[i][j] + c + ahead);
+      }
       VF lines[kWindow][kWindow];
       for (int i = 0; i < kWindow; ++i) {
         VF line[kWindow];
         for (int j = 0; j < kWindow; ++j)
-          line[j] = whole ? hn::LoadU(d, from[i][j] + c) : loadFirst(from[i][j] + c, left);
+          line[j] = whole ? loadFloats(d, from[i][j] + c) : loadFirstFloats(from[i][j] + c, left);
         WinogradLine<kTile>::image(line, lines[i]);
       }
       for (int j = 0; j < kWindow; ++j) {
@@ -98,7 +106,8 @@ void transformImage(const WinogradJob& job, const float* x, std::int64_t first, 
   }
 }
 
-// Products of all points of one panel: [point][tile][panel_width].
+// Products of all points of one panel: at point p and tile t a row of the panel at p · productStride() + t ·
+// panel_width.
 inline void multiplyPoints(const WinogradJob& job, const float* values, const float* weights, const float* zeros,
                            std::int64_t count, float* products) {
   const TileKind& kind = kindOf<FloatTiles>(job.panel_width);
@@ -118,8 +127,8 @@ inline void multiplyPoints(const WinogradJob& job, const float* values, const fl
     tile.b = weights + p * job.channels * job.panel_width;
     for (std::int64_t share = 0; share < shares; ++share) {
       const std::int64_t begin = count * share / shares, rows = count * (share + 1) / shares - begin;
-      tile.a = values + (p * job.block_tiles + begin) * job.channel_room;
-      tile.c = products + (p * job.block_tiles + begin) * job.panel_width;
+      tile.a = values + p * job.valueStride() + begin * job.channel_room;
+      tile.c = products + p * job.productStride() + begin * job.panel_width;
       tile.lines = static_cast<const char*>(tile.c);
       kind.run[rows](tile);
     }
@@ -132,7 +141,7 @@ bool transformResult(const WinogradJob& job, const float* products, const float*
   constexpr int kWindow = kTile + 2;
   const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::int64_t point_stride = job.block_tiles * job.panel_width;
+  const std::int64_t point_stride = job.productStride();
   VF distance = hn::Zero(d);  // v - v is zero where v is finite, else NaN
   for (std::int64_t c = 0; c < job.panel_width; c += lanes) {
     VF lines[kWindow][kTile];
@@ -164,8 +173,8 @@ HWY_INLINE VF tapOfLine(const VF* points, int tap) {
 }
 
 // The same results as sums of products of the window's own values.
-template <int kTile>
-void sumProducts(const WinogradJob& job, const WinogradWindow<kTile> from, const float* weights, const float* bias,
+template <int kTile, class T>
+void sumProducts(const WinogradJob& job, const WinogradWindow<kTile, T> from, const float* weights, const float* bias,
                  float* results) {
   constexpr int kWindow = kTile + 2;
   const F32 d;
@@ -187,7 +196,8 @@ void sumProducts(const WinogradJob& job, const WinogradWindow<kTile> from, const
         for (int u = 0; u < 3; ++u) {
           const VF tap = tapOfLine<kTile>(points, u);
           for (int i = 0; i < kTile; ++i) {
-            for (int j = 0; j < kTile; ++j) sums[i][j] = hn::MulAdd(hn::Set(d, from[i + u][j + v][c]), tap, sums[i][j]);
+            for (int j = 0; j < kTile; ++j)
+              sums[i][j] = hn::MulAdd(hn::Set(d, loadFloat(from[i + u][j + v] + c)), tap, sums[i][j]);
           }
         }
       }
@@ -198,95 +208,104 @@ void sumProducts(const WinogradJob& job, const WinogradWindow<kTile> from, const
   }
 }
 
-// Calls visit(row, image, pixel) for each pixel of the tiles that the image has; row: its place among the results.
+// Calls visit(row, image, pixel) for each pixel of a tile that the image has; row: its place among the results.
 template <class Visit>
-void visitPixels(const WinogradJob& job, std::int64_t first, std::int64_t count, const Visit& visit) {
-  for (std::int64_t t = 0; t < count; ++t) {
-    const WinogradPlace place = placeOfTile(job, first + t);
-    const std::int64_t lines = std::min(job.tile, (job.out_height - place.y + job.step_y - 1) / job.step_y);
-    const std::int64_t columns = std::min(job.tile, (job.out_width - place.x + job.step_x - 1) / job.step_x);
-    for (std::int64_t i = 0; i < lines; ++i) {
-      for (std::int64_t j = 0; j < columns; ++j) {
-        const std::int64_t pixel = (place.y + i * job.step_y) * job.out_width + place.x + j * job.step_x;
-        visit((t * job.tile + i) * job.tile + j, place.image, pixel);
-      }
+void visitPixels(const WinogradJob& job, std::int64_t tile, const Visit& visit) {
+  const WinogradPlace place = placeOfTile(job, tile);
+  const std::int64_t lines = std::min(job.tile, (job.out_height - place.y + job.step_y - 1) / job.step_y);
+  const std::int64_t columns = std::min(job.tile, (job.out_width - place.x + job.step_x - 1) / job.step_x);
+  for (std::int64_t i = 0; i < lines; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      visit(i * job.tile + j, place.image, (place.y + i * job.step_y) * job.out_width + place.x + j * job.step_x);
     }
   }
 }
 
-// A panel of the blocks' results on its way through the post-operations to the destination.
+// The columns of a panel on their way through the post-operations to the destination, tile by tile.
 struct WinogradPanel {
-  std::int64_t first = 0, count = 0;     // tiles
   std::int64_t column = 0, columns = 0;  // of the result
-  float* results = nullptr;
+  float* results = nullptr;              // of one tile, in the first-level cache
   float* operand = nullptr;
 };
 
-inline void layOutWinogradOperand(const WinogradJob& job, const GemmCall& call, const GemmOperand& o,
-                                  const WinogradPanel& panel) {
-  const float* const data = static_cast<const float*>(call.src[o.src]);
+inline void layOutWinogradOperand(const WinogradJob& job, const GemmCall& call, int k, const WinogradPanel& panel,
+                                  std::int64_t tile) {
+  const GemmOperand& o = job.operands[k];
+  const DType dtype = job.operand_types[k];
+  const auto* const data = static_cast<const char*>(call.src[o.src]);
   const bool ragged = panel.columns < job.panel_width || job.out_height % job.tile || job.out_width % job.tile;
   if (ragged) std::fill_n(panel.operand, job.resultFloats(), 1.0f);
-  visitPixels(job, panel.first, panel.count, [&](std::int64_t row, std::int64_t image, std::int64_t pixel) {
-    const float* const from = data + image * o.image_stride + pixel * o.pixel_stride + panel.column * o.column_stride;
-    float* const to = panel.operand + row * job.panel_width;
-    for (std::int64_t j = 0; j < panel.columns; ++j) to[j] = from[j * o.column_stride];
+  visitPixels(job, tile, [&](std::int64_t row, std::int64_t image, std::int64_t pixel) {
+    const std::int64_t at = image * o.image_stride + pixel * o.pixel_stride + panel.column * o.column_stride;
+    gatherValues(dtype, data + at * elementBytes(dtype), o.column_stride, panel.operand + row * job.panel_width,
+                 panel.columns);
   });
 }
 
-inline void finishWinogradPanel(const WinogradJob& job, const GemmCall& call, const WinogradPanel& panel) {
+template <class T>
+void storeTileResults(const WinogradJob& job, const WinogradPanel& panel, std::int64_t tile, T* dst) {
+  visitPixels(job, tile, [&](std::int64_t row, std::int64_t image, std::int64_t pixel) {
+    const float* const from = panel.results + row * job.panel_width;
+    T* const to = dst + (image * job.out_height * job.out_width + pixel) * job.columns + panel.column;
+    const F32 d;
+    constexpr std::int64_t kLanes = hn::MaxLanes(d);
+    std::int64_t j = 0;
+    for (; j + kLanes <= panel.columns; j += kLanes) storeFloats(d, hn::LoadU(d, from + j), to + j);
+    for (; j < panel.columns; ++j) storeFloat(from[j], to + j);
+  });
+}
+
+inline void finishTile(const WinogradJob& job, const GemmCall& call, const WinogradPanel& panel, std::int64_t tile) {
   PointwiseRows rows;
   rows.in = rows.out = panel.results;
   rows.other = panel.operand;
-  rows.count = static_cast<std::size_t>(panel.count * job.tile * job.tile * job.panel_width);
+  rows.count = static_cast<std::size_t>(job.resultFloats());
   for (const PostOp& op : job.post_ops) {
-    if (isBinary(op.kind)) layOutWinogradOperand(job, call, job.operands[op.operand], panel);
+    if (isBinary(op.kind)) layOutWinogradOperand(job, call, op.operand, panel, tile);
     job.pointwise(op, rows);
   }
-  visitPixels(job, panel.first, panel.count, [&](std::int64_t row, std::int64_t image, std::int64_t pixel) {
-    std::memcpy(
-        static_cast<float*>(call.dst) + (image * job.out_height * job.out_width + pixel) * job.columns + panel.column,
-        panel.results + row * job.panel_width, static_cast<std::size_t>(panel.columns) * sizeof(float));
-  });
+  if (job.result == DType::kBf16) return storeTileResults(job, panel, tile, static_cast<std::uint16_t*>(call.dst));
+  storeTileResults(job, panel, tile, static_cast<float*>(call.dst));
 }
 
-// The results of all tiles of a panel, number `p`, before post-operations.
-template <int kTile>
-void finishTiles(const WinogradJob& job, const GemmCall& call, const WinogradPanel& panel, const float* products,
-                 const float* zeros, std::int64_t p) {
-  const float* const bias = call.bias + panel.column;
-  for (std::int64_t t = 0; t < panel.count; ++t) {
-    float* const results = panel.results + t * kTile * kTile * job.panel_width;
-    if (transformResult<kTile>(job, products + t * job.panel_width, bias, results)) continue;
-    WinogradWindow<kTile> window;
-    findWindow<kTile>(job, call.x, panel.first + t, zeros, window);
-    sumProducts<kTile>(job, window, call.weights + p * job.panelFloats(), bias, results);
-  }
-}
-
-template <int kTile>
+template <int kTile, class T>
 void runWinogradBlock(const WinogradJob& job, const GemmCall& call, std::int64_t block, float* scratch) {
-  WinogradPanel panel;
-  panel.first = block * job.block_tiles;
-  panel.count = std::min(job.block_tiles, job.tiles() - panel.first);
+  const std::int64_t first = block * job.block_tiles, count = std::min(job.block_tiles, job.tiles() - first);
   float* const values = scratch;
   float* const products = values + job.valueFloats();
+  WinogradPanel panel;
   panel.results = products + job.productFloats();
   panel.operand = panel.results + job.resultFloats();
   float* const zeros = panel.operand + job.resultFloats();
   std::fill_n(zeros, job.channel_room, 0.0f);
-  transformImage<kTile>(job, call.x, panel.first, panel.count, zeros, values);
+  const T* const x = reinterpret_cast<const T*>(call.x);
+  const T* const outside = reinterpret_cast<const T*>(zeros);
+  transformImage<kTile>(job, x, first, count, outside, values);
   for (std::int64_t p = 0; p < job.panels(); ++p) {
     panel.column = p * job.panel_width;
     panel.columns = std::min<std::int64_t>(job.panel_width, job.columns - panel.column);
-    multiplyPoints(job, values, call.weights + p * job.panelFloats(), zeros, panel.count, products);
-    finishTiles<kTile>(job, call, panel, products, zeros, p);
-    finishWinogradPanel(job, call, panel);
+    const float* const weights = call.weights + p * job.panelFloats();
+    const float* const bias = call.bias + panel.column;
+    multiplyPoints(job, values, weights, zeros, count, products);
+    for (std::int64_t t = 0; t < count; ++t) {
+      if (!transformResult<kTile>(job, products + t * job.panel_width, bias, panel.results)) {
+        WinogradWindow<kTile, T> window;
+        findWindow<kTile>(job, x, first + t, outside, window);
+        sumProducts<kTile, T>(job, window, weights, bias, panel.results);
+      }
+      finishTile(job, call, panel, first + t);
+    }
   }
 }
 
+template <class T>
+void runWinogradOf(const WinogradJob& job, const GemmCall& call, std::int64_t block, float* scratch) {
+  job.tile == 2 ? runWinogradBlock<2, T>(job, call, block, scratch) : runWinogradBlock<4, T>(job, call, block, scratch);
+}
+
 void runWinograd(const WinogradJob& job, const GemmCall& call, std::int64_t block, float* scratch) {
-  job.tile == 2 ? runWinogradBlock<2>(job, call, block, scratch) : runWinogradBlock<4>(job, call, block, scratch);
+  if (job.source == DType::kBf16) return runWinogradOf<std::uint16_t>(job, call, block, scratch);
+  runWinogradOf<float>(job, call, block, scratch);
 }
 
 // Columns of a panel, and rows of its products that the registers take.
@@ -311,8 +330,9 @@ namespace {
 HWY_EXPORT(runWinograd);
 HWY_EXPORT(winogradPanel);
 
-// The values of a block of tiles stay in the second-level cache while all panels read them.
-constexpr std::int64_t kValuesInL2 = 512 << 10;
+// The values of a block of tiles stay in the second-level cache, beside products and weights, while all panels read
+// them.
+constexpr std::int64_t kValuesInL2 = 256 << 10;
 constexpr std::int64_t kMinChannels = 16, kMinTiles = 16;
 
 bool allFinite(const float* values, std::int64_t count) {
@@ -343,7 +363,8 @@ class ConvolutionWinograd final : public Kernel {
   bool onlyWhenMeasured() const override { return true; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    const Verdict verdict = takesPackedWeights(args);
+    const bool bf16 = args.src[kSrc].dtype == DType::kBf16;
+    const Verdict verdict = bf16 ? takesPackedBf16(args) : takesPackedWeights(args);
     if (!verdict.ok) return verdict;
     const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
     if (x.dims.rank != 4) return Verdict::no("rank");
@@ -360,15 +381,18 @@ class ConvolutionWinograd final : public Kernel {
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
-    const TensorDesc dst = channelsLastDesc(DType::kF32, args.dst[0].dims);
+    const TensorDesc dst = channelsLastDesc(args.dst[0].dtype, args.dst[0].dims);
     std::vector<TensorDesc> layouts = args.src;
-    layouts[kSrc] = channelsLastDesc(DType::kF32, args.src[kSrc].dims);
+    layouts[kSrc] = channelsLastDesc(args.src[kSrc].dtype, args.src[kSrc].dims);
     auto op = std::make_unique<WinogradOp>();
     WinogradJob& job = op->job;
     if (!describeOperands(args, dst, &layouts, &job.operands)) {
       *reason = "post-ops";
       return nullptr;
     }
+    for (std::size_t s = kFirstPostOperand; s < args.src.size(); ++s) job.operand_types.push_back(args.src[s].dtype);
+    job.source = args.src[kSrc].dtype;
+    job.result = dst.dtype;
     job.post_ops = args.spec.post_ops;
     job.pointwise = pointwiseApply(args.target.isa);
     describe(args, layouts[kSrc], &job);
@@ -423,7 +447,7 @@ class ConvolutionWinograd final : public Kernel {
 
   static void packConstants(const PrepareArgs& args, WinogradOp* op) {
     const WinogradJob& job = op->job;
-    const auto* const w = static_cast<const float*>(args.constant[kWeights]);
+    const void* const w = args.constant[kWeights];
     const std::string form = fmt::format("winograd {} width {} dims {} strides {}", job.tile, job.panel_width,
                                          args.src[kWeights].dims.str(), args.src[kWeights].strides.str());
     const auto floats = static_cast<std::size_t>(job.panels() * job.panelFloats());

@@ -187,8 +187,10 @@ constexpr std::int64_t kVnni2Numbers = 2;
 // bias-not-constant.
 Verdict takesPackedWeights(const PrepareArgs& args);
 
-// Likewise of kernels with packed BF16 weights, whose result and operands may be bf16 or f32.
-// Declines besides: odd-channels.
+// Likewise of kernels that read BF16, whose result and operands may be bf16 or f32.
+Verdict takesPackedBf16(const PrepareArgs& args);
+
+// Likewise of kernels with packed pairs of BF16. Declines besides: odd-channels.
 Verdict takesPackedPairs(const PrepareArgs& args);
 
 // The bias of the layer as `pack` writes it into `bytes` bytes, kept under `form`; `data` is null if there is none, for

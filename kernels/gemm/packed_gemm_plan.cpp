@@ -459,7 +459,7 @@ Verdict takesPackedWeights(const PrepareArgs& args) {
   return takesConstants(args);
 }
 
-Verdict takesPackedPairs(const PrepareArgs& args) {
+Verdict takesPackedBf16(const PrepareArgs& args) {
   const auto isFloat = [](DType dtype) { return dtype == DType::kF32 || dtype == DType::kBf16; };
   if (args.src[kSrc].dtype != DType::kBf16 || args.src[kWeights].dtype != DType::kBf16) return Verdict::no("dtype");
   if (!args.src[kBias].absent() && args.src[kBias].dtype != DType::kF32) return Verdict::no("dtype");
@@ -467,8 +467,13 @@ Verdict takesPackedPairs(const PrepareArgs& args) {
     if (!isFloat(args.src[s].dtype)) return Verdict::no("dtype");
   }
   if (!isFloat(args.dst[0].dtype)) return Verdict::no("dtype");
-  if (args.src[kWeights].dims[1] % kVnni2Numbers != 0) return Verdict::no("odd-channels");
   return takesConstants(args);
+}
+
+Verdict takesPackedPairs(const PrepareArgs& args) {
+  const Verdict verdict = takesPackedBf16(args);
+  if (verdict.ok && args.src[kWeights].dims[1] % kVnni2Numbers != 0) return Verdict::no("odd-channels");
+  return verdict;
 }
 
 }  // namespace ipex_studio

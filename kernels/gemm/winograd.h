@@ -26,6 +26,8 @@ struct WinogradJob {
   std::int32_t panel_width = 0;
   std::vector<PostOp> post_ops;
   std::vector<GemmOperand> operands;  // by post operand
+  std::vector<DType> operand_types;
+  DType source = DType::kF32, result = DType::kF32;  // each kF32 or kBf16
   PointwiseApply pointwise = nullptr;
 
   std::int64_t window() const { return tile + 2; }
@@ -34,11 +36,21 @@ struct WinogradJob {
   std::int64_t blocks() const { return (tiles() + block_tiles - 1) / block_tiles; }
   std::int64_t panels() const { return (columns + panel_width - 1) / panel_width; }
   std::int64_t panelFloats() const { return points() * channels * panel_width; }
-  // Floats of working memory per thread: values of the image, products and results of a panel, an operand.
-  std::int64_t valueFloats() const { return points() * block_tiles * channel_room; }
-  std::int64_t productFloats() const { return points() * block_tiles * panel_width; }
-  std::int64_t resultFloats() const { return tile * tile * block_tiles * panel_width; }
+  // From one point to the next, in floats: an odd number of lines, so that the points of a tile meet in no set of the
+  // first-level cache.
+  std::int64_t valueStride() const { return oddLines(block_tiles * channel_room); }
+  std::int64_t productStride() const { return oddLines(block_tiles * panel_width); }
+  // Floats of working memory per thread: values of the image, products of a panel, a tile's results and an operand.
+  std::int64_t valueFloats() const { return points() * valueStride(); }
+  std::int64_t productFloats() const { return points() * productStride(); }
+  std::int64_t resultFloats() const { return tile * tile * panel_width; }
   std::int64_t scratchFloats() const { return valueFloats() + productFloats() + 2 * resultFloats() + channel_room; }
+
+ private:
+  static std::int64_t oddLines(std::int64_t floats) {
+    constexpr std::int64_t kLineFloats = 16;
+    return ((floats + kLineFloats - 1) / kLineFloats | 1) * kLineFloats;
+  }
 };
 
 // The points of tiles of 4 × 4 besides 0 and infinity: ±kWinogradNear and ±kWinogradFar. Products of sums at the usual
@@ -47,7 +59,7 @@ constexpr double kWinogradNear = 3.0 / 4, kWinogradFar = 4.0 / 3;
 
 using WinogradRun = void (*)(const WinogradJob& job, const GemmCall& call, std::int64_t block, float* scratch);
 
-// w: plain [O, C, 3, 3] with any strides. Computed in double precision.
-void packWinogradWeights(const WinogradJob& job, const TensorDesc& w, const float* data, float* packed);
+// w: plain [O, C, 3, 3] of f32 or bf16 with any strides. Computed in double precision.
+void packWinogradWeights(const WinogradJob& job, const TensorDesc& w, const void* data, float* packed);
 
 }  // namespace ipex_studio
