@@ -1,7 +1,8 @@
 // Convolution of channels-last images as a packed matrix product over gathered pixels (packed_gemm.h): any kernel,
 // stride, dilation, padding and groups in one to three dimensions, with any chain of post-operations while the result's
 // tile is in registers or the first-level cache. Row-major images of a few channels (first layers) are read as they
-// are. In FP32, or of BF16 with sums and post-operations in FP32, where channels pair up.
+// are. In FP32, or of BF16 with sums and post-operations in FP32: of pairs of channels, or, in images of a few
+// channels, of pairs of neighbouring pixels.
 //
 // Declines: dtype, rank, empty, one-row (convolution_gemv_simd sums in more parts), depthwise,
 // weights-not-constant, bias-not-constant, blocked-weights, post-ops (operands that broadcast along some of the spatial
@@ -9,6 +10,7 @@
 #include <algorithm>
 
 #include "core/op/kernel.h"
+#include "kernels/common/convolution_geometry.h"
 #include "kernels/gemm/packed_gemm.h"
 
 namespace ipex_studio {
@@ -25,10 +27,13 @@ class ConvolutionSimd final : public Kernel {
   bool onlyWhenMeasured() const override { return true; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    const Verdict verdict = pairs() ? takesPackedPairs(args) : takesPackedWeights(args);
-    if (!verdict.ok) return verdict;
     const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
-    if (x.dims.rank < 3 || x.dims.rank > 5) return Verdict::no("rank");
+    const bool known_rank = x.dims.rank >= 3 && x.dims.rank <= 5;
+    const Verdict verdict = !pairs()                            ? takesPackedWeights(args)
+                            : known_rank && pairsOfPixels(args) ? takesPackedBf16(args)
+                                                                : takesPackedPairs(args);
+    if (!verdict.ok) return verdict;
+    if (!known_rank) return Verdict::no("rank");
     if (args.dst[0].dims.count() == args.dst[0].dims[1]) return Verdict::no("one-row");
     const std::int64_t groups = args.spec.intOr("groups", 1);
     if (groups > 1 && w.dims[0] == groups && w.dims[1] == 1) return Verdict::no("depthwise");
@@ -57,10 +62,18 @@ class ConvolutionSimd final : public Kernel {
   TensorDesc readableImage(const PrepareArgs& args) const {
     const TensorDesc& x = args.src[kSrc];
     const int last = x.dims.rank - 1;
+    if (pairsOfPixels(args)) return x.block == 0 && x.strides[last] == 1 ? x : contiguousDesc(dtype_, x.dims);
     if (pairs()) return x.block == 0 && pairsUp(x) ? x : channelsLastDesc(dtype_, x.dims);
     const bool planar = x.dims[1] <= kPlanarChannels && x.strides[last] == 1 && args.spec.intOr("groups", 1) == 1;
     const bool pixels = x.strides[1] == 1;
     return x.block == 0 && (planar || pixels) ? x : channelsLastDesc(dtype_, x.dims);
+  }
+
+  // True if numbers are multiplied in pairs of pixels: of a few channels, pairs would be padded.
+  bool pairsOfPixels(const PrepareArgs& args) const {
+    const std::int64_t channels = args.src[kSrc].dims[1];
+    const ConvolutionGeometry geometry = convolutionGeometry(args.spec, args.src[kSrc].dims.rank - 2);
+    return pairs() && channels <= kPlanarChannels && args.spec.intOr("groups", 1) == 1 && geometry.dilation.back() == 0;
   }
 
   // True if the channels of each pixel lie side by side and begin with a whole pair.
@@ -73,6 +86,7 @@ class ConvolutionSimd final : public Kernel {
   }
 
   GemmRows rowsOfImage(const PrepareArgs& args, const TensorDesc& x) const {
+    if (pairsOfPixels(args)) return rowsOfPixelPairs(args, x);
     const std::int64_t numbers = pairs() ? kVnni2Numbers : 1;
     GemmRows rows = windowRows(args);
     rows.channels = args.src[kWeights].dims[1] / numbers;
@@ -80,6 +94,23 @@ class ConvolutionSimd final : public Kernel {
     rows.channel_stride = x.strides[1];
     rows.channels_innermost = x.strides[1] == 1 || x.dims[1] == 1;
     for (int axis = 2; axis < x.dims.rank; ++axis) rows.x_stride[3 - x.dims.rank + axis] = x.strides[axis] / numbers;
+    return rows;
+  }
+
+  // Where windows begin at every second pixel, pairs lie side by side and taps follow each other; else there is a pair
+  // for each pixel, and every second one is a tap.
+  static GemmRows rowsOfPixelPairs(const PrepareArgs& args, const TensorDesc& x) {
+    GemmRows rows = windowRows(args);
+    const bool even = rows.stride[2] % kVnni2Numbers == 0;
+    rows.pair_step = even ? kVnni2Numbers : 1;
+    rows.kernel[2] = ceilDiv(rows.kernel[2], kVnni2Numbers);
+    rows.stride[2] /= rows.pair_step;
+    rows.dilation[2] = kVnni2Numbers / rows.pair_step;
+    rows.channels = x.dims[1];
+    rows.channels_innermost = false;
+    rows.image_stride = x.strides[0];
+    rows.channel_stride = x.strides[1];
+    for (int axis = 2; axis < x.dims.rank; ++axis) rows.x_stride[3 - x.dims.rank + axis] = x.strides[axis];
     return rows;
   }
 

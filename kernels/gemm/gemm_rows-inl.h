@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/common/simd-inl.h"
 #include "kernels/gemm/packed_gemm.h"
@@ -50,10 +51,45 @@ HWY_INLINE float* copyLine(const float* line, std::int64_t x_stride, std::int64_
   return to + after * pixel_stride;
 }
 
+// Copies one line of a row-major image of bf16 as `width` pairs of neighbouring pixels, `step` apart, from pixel `first` on;
+// zeros for pixels outside of [0, size). Returns the end of the copy.
+inline float* copyPixelPairs(const std::uint16_t* line, std::int64_t size, std::int64_t first, std::int64_t step,
+                             std::int64_t width, float* to) {
+  auto* const numbers = reinterpret_cast<std::uint16_t*>(to);
+  const auto pixelAt = [&](std::int64_t x) { return x >= 0 && x < size ? line[x] : std::uint16_t{0}; };
+  const auto copySlowly = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      numbers[2 * i] = pixelAt(first + i * step);
+      numbers[2 * i + 1] = pixelAt(first + i * step + 1);
+    }
+  };
+  // Pairs [begin, end) lie in the image with both of their pixels.
+  const std::int64_t begin = std::clamp<std::int64_t>((-first + step - 1) / step, 0, width);
+  const std::int64_t end = std::clamp<std::int64_t>((size - 1 - first + step - 1) / step, begin, width);
+  copySlowly(0, begin);
+  const std::uint16_t* const from = line + first;
+  if (step == 2) {
+    std::memcpy(numbers + 2 * begin, from + 2 * begin, static_cast<std::size_t>(end - begin) * sizeof(float));
+  } else {
+    const hn::RebindToUnsigned<F32> words;
+    const hn::Rebind<std::uint16_t, F32> halves;
+    constexpr std::int64_t kLanes = hn::MaxLanes(F32());
+    std::int64_t i = begin;
+    for (; i + kLanes <= end; i += kLanes) {
+      const auto left = hn::PromoteTo(words, hn::LoadU(halves, from + i));
+      const auto right = hn::PromoteTo(words, hn::LoadU(halves, from + i + 1));
+      hn::StoreU(hn::BitCast(F32(), hn::Or(left, hn::ShiftLeft<16>(right))), F32(), to + i);
+    }
+    copySlowly(i, end);
+  }
+  copySlowly(end, width);
+  return to + width;
+}
+
 // Copies all lines that the windows of result lines [line, line + lines) of plane `plane` of one image reach, with
-// padding.
-inline void copyWindow(const GemmJob& job, const float* image, std::int64_t plane, std::int64_t line,
-                       std::int64_t lines, float* to) {
+// padding. `x`: the image's first value, a bf16 if values are pairs of pixels.
+inline void copyWindow(const GemmJob& job, const void* x, std::int64_t plane, std::int64_t line, std::int64_t lines,
+                       float* to) {
   const GemmRows& rows = job.rows;
   const std::int64_t needed = (lines - 1) * rows.stride[1] + (rows.kernel[1] - 1) * rows.dilation[1] + 1;
   const std::int64_t line_values = job.window_width * job.pixel_stride;
@@ -70,10 +106,14 @@ inline void copyWindow(const GemmJob& job, const float* image, std::int64_t plan
           out += line_values;
           continue;
         }
-        const float* const from =
-            image + c * rows.channel_stride + from_plane * rows.x_stride[0] + from_line * rows.x_stride[1];
-        out = copyLine(from, rows.x_stride[2], rows.in[2], -rows.padding[2], 1, job.window_width, run, job.pixel_stride,
-                       job.outside, out);
+        const std::int64_t at = c * rows.channel_stride + from_plane * rows.x_stride[0] + from_line * rows.x_stride[1];
+        if (rows.pair_step != 0) {
+          out = copyPixelPairs(static_cast<const std::uint16_t*>(x) + at, rows.in[2], -rows.padding[2], rows.pair_step,
+                               job.window_width, out);
+          continue;
+        }
+        out = copyLine(static_cast<const float*>(x) + at, rows.x_stride[2], rows.in[2], -rows.padding[2], 1,
+                       job.window_width, run, job.pixel_stride, job.outside, out);
       }
     }
   }
@@ -142,9 +182,12 @@ inline const float* rowsAt(const GemmJob& job, const float* x, std::int64_t row,
   if (job.matrix) return x + row * job.row_stride + first_group * job.group_stride;
   const std::int64_t line = row / rows.out[2];
   const std::int64_t plane = line / rows.out[1];
-  const float* const image = x + plane / rows.out[0] * rows.image_stride;
+  const std::int64_t image_at = plane / rows.out[0] * rows.image_stride;
+  const float* const image = x + image_at;
   if (job.source == GemmSource::kWindow) {
-    copyWindow(job, image, plane % rows.out[0], line % rows.out[1], count / rows.out[2], scratch);
+    const void* const from =
+        rows.pair_step != 0 ? reinterpret_cast<const std::uint16_t*>(x) + image_at : static_cast<const void*>(image);
+    copyWindow(job, from, plane % rows.out[0], line % rows.out[1], count / rows.out[2], scratch);
     return scratch + first_group * job.group_stride;
   }
   return image + plane % rows.out[0] * rows.stride[0] * rows.x_stride[0] +

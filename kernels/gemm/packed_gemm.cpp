@@ -234,7 +234,7 @@ std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job,
   op->packed[kBias] = !args.src[kBias].absent();
   op->run = IPEX_SELECT_TARGET(gemmRun, args.target.isa)(pairs, mayUseBf16Products(args.target.isa));
   op->scratch_bytes = job.row_shares * job.column_shares * job.scratchFloats() * sizeof(float);
-  op->flops = 2 * job.row_count * job.columns * depth * (pairs ? kVnni2Numbers : 1);
+  op->flops = 2 * job.row_count * args.src[kWeights].dims.count();
   for (std::size_t k = 0; k < job.operands.size() && op->in_place_src < 0; ++k) {
     const auto s = static_cast<std::size_t>(job.operands[k].src);
     if (args.src_dies[s] && op->src[s].dims == dst.dims && op->src[s].sameLayout(dst) &&

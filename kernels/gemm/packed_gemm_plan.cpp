@@ -290,7 +290,9 @@ void planRows(std::int32_t threads, GemmJob* job) {
   // Rows of a tile if no tile crosses the end of a line.
   const std::int64_t tile_rows = r.out[2] / ceilDiv(r.out[2], kGemmMaxRows);
   constexpr std::int64_t kShortTile = 10;
-  if (matrix) {
+  if (r.pair_step != 0) {
+    job->source = GemmSource::kWindow;
+  } else if (matrix) {
     job->source = meetsInFewSets(stride) ? GemmSource::kGather : GemmSource::kInPlace;
   } else if (tile_rows < kShortTile && job->row_count > r.out[2]) {
     job->source = GemmSource::kGather;
@@ -414,6 +416,38 @@ void packBy(const GemmJob& job, const TensorDesc& w, std::int64_t numbers, const
   }
 }
 
+// Two bf16 in the place of a float.
+float pairOf(std::uint16_t first, std::uint16_t second) {
+  const std::uint16_t pair[kVnni2Numbers] = {first, second};
+  float bits;
+  std::memcpy(&bits, pair, sizeof bits);
+  return bits;
+}
+
+// See packWeights; rows of pairs of pixels, channel by channel.
+void packPixelPairs(const GemmJob& job, const TensorDesc& w, const std::uint16_t* data, float* packed) {
+  const GemmRows& rows = job.rows;
+  const int spatial = w.dims.rank - 2, last = w.dims.rank - 1;
+  for (const GemmPanel& panel : job.panels) {
+    for (std::int64_t k = 0; k < rows.depth(); ++k) {
+      std::int64_t offset = k / rows.taps() * w.strides[1], at = k % rows.taps();
+      const std::int64_t tap = at % rows.kernel[2] * kVnni2Numbers;
+      at /= rows.kernel[2];
+      for (int axis = spatial - 2; axis >= 0; --axis) {
+        offset += at % w.dims[2 + axis] * w.strides[2 + axis];
+        at /= w.dims[2 + axis];
+      }
+      float* const to = packed + panel.weights + k * panel.width;
+      std::fill_n(to, panel.width, 0.0f);
+      for (std::int64_t j = 0; j < panel.columns; ++j) {
+        const std::uint16_t* const from = data + (panel.column + j) * w.strides[0] + offset;
+        const std::uint16_t second = tap + 1 < w.dims[last] ? from[(tap + 1) * w.strides[last]] : 0;
+        to[j] = pairOf(from[tap * w.strides[last]], second);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void packWeights(const GemmJob& job, const TensorDesc& w, const void* data, float* packed) {
@@ -422,13 +456,9 @@ void packWeights(const GemmJob& job, const TensorDesc& w, const void* data, floa
         job, w, 1, [&](std::int64_t at) { return static_cast<const float*>(data)[at]; }, packed);
   }
   const auto* const halves = static_cast<const std::uint16_t*>(data);
-  const auto pairAt = [&](std::int64_t at) {
-    const std::uint16_t pair[kVnni2Numbers] = {halves[at], halves[at + w.strides[1]]};
-    float bits;
-    std::memcpy(&bits, pair, sizeof bits);
-    return bits;
-  };
-  packBy(job, w, kVnni2Numbers, pairAt, packed);
+  if (job.rows.pair_step != 0) return packPixelPairs(job, w, halves, packed);
+  packBy(
+      job, w, kVnni2Numbers, [&](std::int64_t at) { return pairOf(halves[at], halves[at + w.strides[1]]); }, packed);
 }
 
 void packBias(const GemmJob& job, const float* data, float* packed) {

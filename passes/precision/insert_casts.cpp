@@ -4,8 +4,8 @@
 //           %s = softmax(%z32, 1)
 // Convolutions, linears and matmuls are lowered; depthwise convolutions, pools, elementwise chains, concatenations and
 // views follow where that moves fewer bytes, casts counted; everything else keeps FP32 (cast_policy.h, where FP16 keeps
-// more), convolutions of images with a few channels too: low-precision floats are multiplied in pairs of channels, and
-// what pads them costs more than is gained. Which of them follow is a least-cost labelling of the graph (pbqp.h). A
+// more), convolutions of images with a few channels too, except in BF16 on a CPU that multiplies it: elsewhere what is
+// padded to pairs of channels costs more than is gained. Which of them follow is a least-cost labelling of the graph (pbqp.h). A
 // value is cast once for all its readers. Where all readers of a product keep FP32 it writes FP32 itself. Weights
 // become low-precision constants; bias, accumulation and constant operands stay FP32. BF16 lowers attention, too, its
 // sums and softmax stay FP32; it takes queries, keys and values in either precision.
@@ -163,7 +163,8 @@ class CastInserter {
     }
     const std::int64_t channels = channelsSeen(node);
     const bool depthwise = channels == 1;
-    if (decided.empty() && channels > 1 && channels < kFewChannels) {
+    const bool multiplied = low_.type == at::kBFloat16 && context_.options.capabilities.value_or(Capabilities{}).bf16;
+    if (decided.empty() && channels > 1 && channels < kFewChannels && !multiplied) {
       context_.missed(node, reasons::kNotProfitable, "A convolution of so few channels is faster in FP32.");
       return;
     }
