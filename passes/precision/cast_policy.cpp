@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <unordered_set>
 
 #include "core/graph/node_facts.h"
@@ -140,11 +142,12 @@ std::optional<FusedOp> readStockChain(Node* node) {
   return op;
 }
 
-std::int64_t channelsSeen(Node* node) {
+WindowSize windowSeen(Node* node) {
   const auto op = readFusedOp(node);
-  if (!op || op->spec.kind != OpKind::kConvolution) return 0;
+  if (!op || op->spec.kind != OpKind::kConvolution) return {};
   const auto sizes = knownSizes(op->base[1]);
-  return sizes && sizes->size() > 1 ? (*sizes)[1] : 0;
+  if (!sizes || sizes->size() < 2) return {};
+  return {(*sizes)[1], std::accumulate(sizes->begin() + 1, sizes->end(), std::int64_t{1}, std::multiplies<>())};
 }
 
 }  // namespace ipex_studio

@@ -43,7 +43,10 @@ bool isFloatProduct(OpKind kind);
 // FP16.
 std::optional<FusedOp> readStockChain(torch::jit::Node* node);
 
-// Input channels that one output channel of a convolution sees; 0 for other nodes.
-std::int64_t channelsSeen(torch::jit::Node* node);
+// What one result of a convolution is computed from; zeros for other nodes.
+struct WindowSize {
+  std::int64_t channels = 0, products = 0;
+};
+WindowSize windowSeen(torch::jit::Node* node);
 
 }  // namespace ipex_studio

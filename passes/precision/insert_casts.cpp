@@ -4,8 +4,8 @@
 //           %s = softmax(%z32, 1)
 // Convolutions, linears and matmuls are lowered; depthwise convolutions, pools, elementwise chains, concatenations and
 // views follow where that moves fewer bytes, casts counted; everything else keeps FP32 (cast_policy.h, where FP16 keeps
-// more), convolutions of images with a few channels too, except in BF16 on a CPU that multiplies it: elsewhere what is
-// padded to pairs of channels costs more than is gained. Which of them follow is a least-cost labelling of the graph (pbqp.h). A
+// more), convolutions of images with a few channels too, where what is padded to pairs of channels costs more than is
+// gained, and where few products make a result: an image's rounding costs accuracy there, and little time is won. Which of them follow is a least-cost labelling of the graph (pbqp.h). A
 // value is cast once for all its readers. Where all readers of a product keep FP32 it writes FP32 itself. Weights
 // become low-precision constants; bias, accumulation and constant operands stay FP32. BF16 lowers attention, too, its
 // sums and softmax stay FP32; it takes queries, keys and values in either precision.
@@ -38,7 +38,7 @@ using torch::jit::Node;
 using torch::jit::Value;
 
 constexpr int kWide = 0, kNarrow = 1;  // alternatives of a node
-constexpr std::int64_t kFewChannels = 8;
+constexpr std::int64_t kFewChannels = 8, kManyProducts = 64;
 constexpr double kNever = 1e15;  // more bytes than any graph moves
 
 // The precisions that a recipe and a person ask of an INT8 network.
@@ -161,15 +161,20 @@ class CastInserter {
       context_.missed(node, reasons::kDecided, "It was decided that this operation keeps FP32.");
       return;
     }
-    const std::int64_t channels = channelsSeen(node);
-    const bool depthwise = channels == 1;
-    const bool multiplied = low_.type == at::kBFloat16 && context_.options.capabilities.value_or(Capabilities{}).bf16;
-    if (decided.empty() && channels > 1 && channels < kFewChannels && !multiplied) {
-      context_.missed(node, reasons::kNotProfitable, "A convolution of so few channels is faster in FP32.");
+    const WindowSize window = windowSeen(node);
+    const bool depthwise = window.channels == 1;
+    if (decided.empty() && window.channels > 1 && window.channels < kFewChannels && !paysForFewChannels(window)) {
+      context_.missed(node, reasons::kNotProfitable, "A convolution of so few channels gains little: it keeps FP32.");
       return;
     }
     operation.may_choose = decided.empty() && (operation.role == CastRole::kFollow || depthwise);
     if (collect(node, &operation)) operations_.emplace(node, std::move(operation));
+  }
+
+  // True if a convolution of few channels is so large that it wins much where the CPU multiplies BF16.
+  bool paysForFewChannels(const WindowSize& window) const {
+    const bool multiplied = low_.type == at::kBFloat16 && context_.options.capabilities.value_or(Capabilities{}).bf16;
+    return multiplied && window.products >= kManyProducts;
   }
 
   // The float operands of a node, and of the list it reads.
