@@ -17,12 +17,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// e^x by 2^n · e^r, |r| ≤ ln2/2, with a polynomial of degree 7. Overflows to inf, underflows to 0, keeps NaN.
+// e^x by 2^n · e^r, |r| ≤ ln2/2, with a polynomial of degree 7. Overflows to inf, underflows to 0, keeps NaN. What
+// vanishes, as masked values do, is not multiplied down to 0: products that underflow are slow.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V expV(D d, V x) {
   const hn::RebindToSigned<D> di;
-  const V low = hn::Set(d, -104.0f), high = hn::Set(d, 89.0f);
-  const V clamped = hn::Min(high, hn::Max(low, x));  // NaN stays: the second operand wins
+  const auto vanishes = hn::Lt(x, hn::Set(d, -104.0f));
+  const V clamped = hn::Min(hn::Set(d, 89.0f), hn::IfThenZeroElse(vanishes, x));  // NaN stays: the second operand wins
   const V n = hn::Round(hn::Mul(clamped, hn::Set(d, 1.44269504088896341f)));
   V r = hn::NegMulAdd(n, hn::Set(d, 0.693145751953125f), clamped);
   r = hn::NegMulAdd(n, hn::Set(d, 1.42860682030941723e-6f), r);
@@ -40,7 +41,7 @@ HWY_INLINE V expV(D d, V x) {
   const auto bias = hn::Set(di, 127);
   const V scale1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
   const V scale2 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(whole, half), bias)));
-  const V result = hn::Mul(hn::Mul(p, scale1), scale2);
+  const V result = hn::IfThenZeroElse(vanishes, hn::Mul(hn::Mul(p, scale1), scale2));
   return hn::IfThenElse(hn::IsNaN(x), x, result);
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/common/partial_vector-inl.h"
 #include "kernels/common/row_job.h"
 #include "kernels/common/vector_math-inl.h"
 
@@ -77,6 +78,63 @@ void softmaxRow(const SoftmaxJob& job, const float* x, const float* mask, float*
   for (; i < job.size; ++i) y[i] = y[i] * factor + offset;
 }
 
+// A row of kVectors vectors, the last of which may be a part: it stays in registers.
+template <int kVectors>
+void softmaxShortRow(const SoftmaxJob& job, const float* x, const float* mask, float* y) {
+  const F32 d;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d), kLast = (kVectors - 1) * kLanes;
+  const std::int64_t rest = job.size - kLast;
+  const auto inside = hn::FirstN(d, static_cast<std::size_t>(rest));
+  const VF scale = hn::Set(d, job.scale), lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
+  const VF flat = hn::Set(d, job.has_mask && job.mask_stride == 0 ? mask[0] : 0.0f);
+  const bool full_mask = job.has_mask && job.mask_stride != 0;
+  VF values[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    const bool last = v == kVectors - 1;
+    const std::int64_t at = v * kLanes;
+    const VF value = last ? loadFirst(x + at, rest) : hn::LoadU(d, x + at);
+    const VF offset = !full_mask ? flat : last ? loadFirst(mask + at, rest) : hn::LoadU(d, mask + at);
+    values[v] = hn::MulAdd(value, scale, offset);
+  }
+  VF highest = hn::IfThenElse(inside, values[kVectors - 1], lowest), sum = hn::Zero(d);
+#pragma GCC unroll 4
+  for (int v = 0; v + 1 < kVectors; ++v) highest = hn::Max(highest, values[v]);
+  const VF top = hn::MaxOfLanes(d, highest);
+  // Lanes after the last value take e^0: where a power underflows the CPU is slow.
+  values[kVectors - 1] = hn::IfThenElse(inside, values[kVectors - 1], top);
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    const VF shifted = hn::Sub(values[v], top), e = expV(d, shifted);
+    sum = hn::Add(sum, v == kVectors - 1 ? hn::IfThenElseZero(inside, e) : e);
+    values[v] = job.log ? shifted : e;
+  }
+  sum = hn::SumOfLanes(d, sum);
+  const VF factor = hn::Div(hn::Set(d, 1.0f), sum);
+  const VF offset = job.log ? logV(d, sum) : sum;
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    const VF result = job.log ? hn::Sub(values[v], offset) : hn::Mul(values[v], factor);
+    if (v == kVectors - 1) return storeFirst(result, y + kLast, rest);
+    hn::StoreU(result, d, y + v * kLanes);
+  }
+}
+
+void softmaxAnyRow(const SoftmaxJob& job, const float* x, const float* mask, float* y) {
+  switch ((job.size - 1) / static_cast<std::int64_t>(hn::MaxLanes(F32()))) {
+    case 0:
+      return softmaxShortRow<1>(job, x, mask, y);
+    case 1:
+      return softmaxShortRow<2>(job, x, mask, y);
+    case 2:
+      return softmaxShortRow<3>(job, x, mask, y);
+    case 3:
+      return softmaxShortRow<4>(job, x, mask, y);
+    default:
+      softmaxRow(job, x, mask, y);
+  }
+}
+
 // Computes `width` columns at once, at most as many as a vector has lanes.
 void softmaxColumns(const SoftmaxJob& job, const float* x, float* y, std::int64_t width) {
   const F32 d;
@@ -115,7 +173,7 @@ void runSoftmax(const SoftmaxJob& job, const float* x, const float* mask, float*
     const float* from = x + job.outer.offset(1, p, loops);
     float* to = y + job.outer.offset(0, p, loops);
     if (job.columns == 0) {
-      softmaxRow(job, from, job.has_mask ? mask + job.outer.offset(2, p, loops) : nullptr, to);
+      softmaxAnyRow(job, from, job.has_mask ? mask + job.outer.offset(2, p, loops) : nullptr, to);
       continue;
     }
     const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));

@@ -28,7 +28,7 @@ TensorDesc drawStrided(std::mt19937& random, DType dtype) {
   std::shuffle(order.begin(), order.end(), random);
   std::int64_t stride = 1;
   for (const int axis : order) {
-    desc.dims[axis] = between(random, 1, 9);
+    desc.dims[axis] = between(random, 1, rank <= 3 ? 25 : 9);
     desc.strides[axis] = stride;
     stride *= desc.dims[axis] + between(random, 0, 1);
     if (between(random, 0, 3) == 0) desc.strides[axis] = 0;
