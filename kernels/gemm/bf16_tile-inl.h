@@ -12,6 +12,7 @@
 
 #include "kernels/common/bf16-inl.h"
 #include "kernels/common/simd-inl.h"
+#include "kernels/common/smooth_activation-inl.h"
 #include "kernels/gemm/gemm_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -83,6 +84,22 @@ struct PairTiles {
       std::int64_t i = 0;
       for (; i + kLanes <= columns; i += kLanes) storeNarrow<kNative>(d, hn::LoadU(d, in + i), out + i);
       for (; i < columns; ++i) out[i] = floatToBf16(in[i]);
+    }
+  }
+
+  // Likewise, with an activation on the way.
+  static void storeActivatedRows(const SmoothActivation& activation, const float* from, std::int64_t from_stride,
+                                 std::int64_t rows, std::int64_t columns, std::uint16_t* to, std::int64_t to_stride) {
+    const F32 d;
+    constexpr std::int64_t kLanes = hn::MaxLanes(d);
+    const SmoothActivationV activate(activation);
+    for (std::int64_t r = 0; r < rows; ++r, from += from_stride, to += to_stride) {
+      std::int64_t i = 0;
+      for (; i + kLanes <= columns; i += kLanes) storeNarrow<kNative>(d, activate(hn::LoadU(d, from + i)), to + i);
+      if (i == columns) continue;
+      std::uint16_t rest[kLanes];
+      storeNarrow<kNative>(d, activate(loadFirst(from + i, columns - i)), rest);
+      std::memcpy(to + i, rest, static_cast<std::size_t>(columns - i) * sizeof(*to));
     }
   }
 };

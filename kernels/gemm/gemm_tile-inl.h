@@ -163,6 +163,10 @@ struct FloatTiles {
                   static_cast<std::size_t>(columns) * sizeof(float));
     }
   }
+
+  // Results of floats are not rounded: their activations are exact.
+  static void storeActivatedRows(const SmoothActivation&, const float*, std::int64_t, std::int64_t, std::int64_t,
+                                 std::uint16_t*, std::int64_t) {}
 };
 
 constexpr bool kHalfVectors = hn::MaxLanes(F32()) == 16;

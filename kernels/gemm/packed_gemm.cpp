@@ -83,7 +83,7 @@ HWY_INLINE void runTile(const GemmJob& job, const GemmCall& call, const GemmPane
                         std::int64_t rows, const TileBuffers& buffers, GemmTile& tile) {
   const std::int64_t element = Tiles::elementOf(job.result);
   char* const dst = static_cast<char*>(call.dst) + (row * job.columns + panel.column) * element;
-  const bool in_place = panel.columns == panel.width && job.tail.empty();
+  const bool in_place = panel.columns == panel.width && job.tail.empty() && job.smooth == nullptr;
   tile.c = in_place ? dst : static_cast<void*>(buffers.values);
   tile.c_type = in_place ? job.result : DType::kF32;
   tile.c_stride = in_place ? job.columns : panel.width;
@@ -105,6 +105,10 @@ HWY_INLINE void runTile(const GemmJob& job, const GemmCall& call, const GemmPane
   tile.lines_stride = job.columns * element;
   run(tile);
   if (in_place) return;
+  if (job.smooth != nullptr) {
+    auto* const to = reinterpret_cast<std::uint16_t*>(dst);
+    return Tiles::storeActivatedRows(*job.smooth, buffers.values, panel.width, rows, panel.columns, to, job.columns);
+  }
   runTail<Tiles>(job, call, panel, row, rows, buffers, dst);
 }
 
@@ -207,9 +211,9 @@ std::unique_ptr<PreparedOp> makePackedGemm(const PrepareArgs& args, GemmJob job,
   const GemmTraits traits = gemmTraits(args.target.isa);
   const std::int64_t groups = job.rows.groups, depth = job.rows.depth();
   job.panels = cutIntoPanels(job.columns / groups, groups, depth, traits);
+  job.result = dst.dtype;
   planPostOps(args.spec.post_ops, &job);
   job.leaves_out = true;
-  job.result = dst.dtype;
   for (std::size_t s = kFirstPostOperand; s < args.src.size(); ++s) job.operand_types.push_back(args.src[s].dtype);
   planRows(args.target.threads, &job);
   job.pointwise = pointwiseApply(args.target.isa);

@@ -17,6 +17,7 @@
 #include "core/op/kernel.h"
 #include "kernels/common/layer_operands.h"
 #include "kernels/common/pointwise_ops.h"
+#include "kernels/common/smooth_activation.h"
 
 namespace ipex_studio {
 
@@ -111,6 +112,7 @@ struct GemmJob {
   int addend = -1;  // index into operands
   GemmActivation activation = GemmActivation::kClamp;
   float low = 0, high = 0;
+  const SmoothActivation* smooth = nullptr;  // the last of the chain, of a result in bf16; then there is no tail
   std::vector<PostOp> tail;
   std::vector<GemmOperand> operands;  // by post operand
   std::vector<DType> operand_types;
@@ -163,7 +165,8 @@ GemmRows windowRows(const PrepareArgs& args);
 bool describeOperands(const PrepareArgs& args, const TensorDesc& dst, std::vector<TensorDesc>* layouts,
                       std::vector<GemmOperand>* operands);
 
-// Splits post_ops into what tiles do in registers and the rest; a chain's operands must have been described.
+// Splits post_ops into what tiles do in registers and the rest; a chain's operands must have been described, and the
+// type of the result be known.
 void planPostOps(const std::vector<PostOp>& post_ops, GemmJob* job);
 
 // Names in `pieces` those that at least one of the rows [row, row + count) has inside of the image; returns their

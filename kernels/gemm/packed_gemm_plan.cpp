@@ -153,6 +153,10 @@ void planPostOps(const std::vector<PostOp>& post_ops, GemmJob* job) {
       --next;
     }
   }
+  if (job->result == DType::kBf16 && next + 1 == post_ops.size()) {
+    job->smooth = smoothActivationOf(post_ops[next].kind);
+    if (job->smooth != nullptr) ++next;
+  }
   job->tail.assign(post_ops.begin() + static_cast<std::ptrdiff_t>(next), post_ops.end());
 }
 
