@@ -62,6 +62,20 @@ HWY_INLINE void storeBf16(D d, hn::Vec<D> value, std::uint16_t* to) {
   hn::StoreU(hn::DemoteTo(du16, hn::BitCast(hn::RebindToSigned<D>(), result)), du16, to);
 }
 
+// Likewise by vcvtneps2bf16 if kNative, which takes denormal numbers for 0: only where mayUseBf16Products() says so.
+template <bool kNative, class D>
+HWY_INLINE void storeNarrow(D d, hn::Vec<D> value, std::uint16_t* to) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  if constexpr (kNative) {
+    const hn::Rebind<std::uint16_t, D> halves;
+    auto narrow = hn::Zero(halves);
+    asm("vcvtneps2bf16 %1, %0" : "=v"(narrow.raw) : "v"(value.raw));
+    return hn::StoreU(narrow, halves, to);
+  }
+#endif
+  storeBf16(d, value, to);
+}
+
 // A vector of floats in the type that `to` has.
 template <class D>
 HWY_INLINE void storeFloats(D d, hn::Vec<D> value, float* to) {

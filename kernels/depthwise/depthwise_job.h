@@ -26,9 +26,13 @@ struct DepthwiseJob {
   int addend = -1;
   GemmActivation activation = GemmActivation::kClamp;
   float low = 0, high = 0;
+  const SmoothActivation* smooth = nullptr;
   std::vector<PostOp> tail;
   std::vector<GemmOperand> operands;
+  std::vector<DType> operand_types;
   PointwiseApply pointwise = nullptr;
+  DType result = DType::kF32;  // or kBf16
+  bool native_bf16 = false;    // rounded by the CPU's own instruction
 
   // Working memory of a thread: a ring of as many lines as a window is high, and the addresses of a window's lines.
   std::int64_t ring_lines = 1, ring_width = 1;
@@ -39,11 +43,11 @@ struct DepthwiseJob {
 };
 
 struct DepthwiseCall {
-  const float* x = nullptr;
+  const void* x = nullptr;
   const float* weights = nullptr;
   const float* bias = nullptr;  // one per channel
   const void* const* src = nullptr;
-  float* dst = nullptr;
+  void* dst = nullptr;
 };
 
 // Moves the chain that follows the sums into `job`: DepthwiseJob or PointwiseDepthwiseJob.

@@ -1,20 +1,25 @@
 // Preparation that kernels with depthwise convolutions share: windows and packed weights (depthwise_job.h).
 #include <fmt/format.h>
 
+#include "kernels/common/bf16.h"
 #include "kernels/common/convolution_geometry.h"
 #include "kernels/depthwise/depthwise_job.h"
 
 namespace ipex_studio {
 namespace {
 
-// w[C, 1, k…] as [tap][C].
-void packTaps(const DepthwiseJob& job, const TensorDesc& w, const float* data, void* packed) {
+// w[C, 1, k…], of f32 or bf16, as [tap][C].
+void packTaps(const DepthwiseJob& job, const TensorDesc& w, const void* data, void* packed) {
+  const auto valueOf = [&](std::int64_t at) {
+    return w.dtype == DType::kBf16 ? bf16ToFloat(static_cast<const std::uint16_t*>(data)[at])
+                                   : static_cast<const float*>(data)[at];
+  };
   float* to = static_cast<float*>(packed);
   const int last = w.dims.rank - 1;
   for (std::int64_t y = 0; y < job.kernel[0]; ++y) {
     for (std::int64_t x = 0; x < job.kernel[1]; ++x) {
       const std::int64_t tap = x * w.strides[last] + (last > 2 ? y * w.strides[last - 1] : 0);
-      for (std::int64_t c = 0; c < job.channels; ++c) *to++ = data[c * w.strides[0] + tap];
+      for (std::int64_t c = 0; c < job.channels; ++c) *to++ = valueOf(c * w.strides[0] + tap);
     }
   }
 }
@@ -59,7 +64,7 @@ WeightCache::Packed packChannels(const DepthwiseSources& at, const PrepareArgs& 
 DepthwiseWeights packDepthwise(const DepthwiseSources& at, const PrepareArgs& args, const DepthwiseJob& job,
                                std::vector<bool>* packed) {
   const TensorDesc& w_desc = args.src[at.weights];
-  const auto* const w = static_cast<const float*>(args.constant[at.weights]);
+  const void* const w = args.constant[at.weights];
   const std::string form = "depthwise taps " + w_desc.dims.str() + " strides " + w_desc.strides.str();
   DepthwiseWeights weights;
   weights.taps = args.weights->getOrPack(

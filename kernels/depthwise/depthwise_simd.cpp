@@ -3,7 +3,7 @@
 // copied with their padding into a ring of as many as a window is high, where they lie densely and no window leaves the
 // image. The sums of neighbouring pixels stay in registers; for usual kernels each value is loaded once per line of
 // taps and used for all pixels that it reaches. Channels that do not fill a vector go through narrower ones, so that
-// loads do not cross cache lines.
+// loads do not cross cache lines. Images, weights, operands and results of BF16 are floats on the way.
 //
 // Declines: dtype, rank, empty, not-depthwise, blocked-weights, weights-not-constant, bias-not-constant,
 // post-ops (operands that broadcast along one of the spatial axes only).
@@ -12,31 +12,39 @@
 
 #include <algorithm>
 
+#include "kernels/common/bf16-inl.h"
 #include "kernels/depthwise/depthwise_job.h"
 #include "kernels/depthwise/depthwise_lines-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// Lines of an image that lies in memory.
+// Lines of an image of T that lies in memory. Vectors of 16 bf16 seldom cross cache lines.
+template <class T>
 struct CopiedLines {
   const DepthwiseJob& job;
-  const float* x;
-  static constexpr bool kWidest = false;
+  const T* x;
+  static constexpr bool kWidest = sizeof(T) < sizeof(float);
 
   template <class D>
   HWY_INLINE void make(const DepthwisePlace& place, std::int64_t line, std::int64_t begin, std::int64_t end,
                        float* to) const {
     const D d;
     constexpr std::int64_t kLanes = hn::MaxLanes(d);
-    const float* from = x + place.image * job.image_stride + line * job.x_stride[0] + place.channel;
-    for (std::int64_t i = begin; i < end; ++i, to += kLanes) hn::Store(hn::LoadU(d, from + i * job.x_stride[1]), d, to);
+    const T* const from = x + place.image * job.image_stride + line * job.x_stride[0] + place.channel;
+    for (std::int64_t i = begin; i < end; ++i, to += kLanes)
+      hn::Store(loadFloats(d, from + i * job.x_stride[1]), d, to);
   }
 };
 
 void runDepthwise(const DepthwiseJob& job, const DepthwiseCall& call, float* scratch, std::int64_t begin,
                   std::int64_t end) {
-  runUnits(job, call, CopiedLines{job, call.x}, scratch, begin, end);
+  runUnits(job, call, CopiedLines<float>{job, static_cast<const float*>(call.x)}, scratch, begin, end);
+}
+
+void runDepthwiseBf16(const DepthwiseJob& job, const DepthwiseCall& call, float* scratch, std::int64_t begin,
+                      std::int64_t end) {
+  runUnits(job, call, CopiedLines<std::uint16_t>{job, static_cast<const std::uint16_t*>(call.x)}, scratch, begin, end);
 }
 
 }  // namespace ipex_studio::HWY_NAMESPACE
@@ -45,12 +53,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include "core/op/kernel.h"
+#include "kernels/common/bf16_products.h"
 #include "kernels/common/parallel.h"
 
 namespace ipex_studio {
 namespace {
 
 HWY_EXPORT(runDepthwise);
+HWY_EXPORT(runDepthwiseBf16);
 
 class DepthwiseOp final : public PreparedOp {
  public:
@@ -62,11 +72,11 @@ class DepthwiseOp final : public PreparedOp {
 
   void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
     DepthwiseCall call;
-    call.x = static_cast<const float*>(from[kSrc]);
+    call.x = from[kSrc];
     call.weights = static_cast<const float*>(weights.taps->data());
     call.bias = static_cast<const float*>(weights.bias->data());
     call.src = from;
-    call.dst = static_cast<float*>(to[0]);
+    call.dst = to[0];
     parallelFor(job.units(), grain, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
       run(job, call, static_cast<float*>(scratch) + thread * job.scratchFloats(), begin, end);
     });
@@ -79,7 +89,7 @@ class DepthwiseSimd final : public Kernel {
   bool onlyWhenMeasured() const override { return true; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    const Verdict verdict = takesPackedWeights(args);
+    const Verdict verdict = readsBf16(args) ? takesPackedBf16(args) : takesPackedWeights(args);
     if (!verdict.ok) return verdict;
     const TensorDesc &x = args.src[kSrc], &w = args.src[kWeights];
     if (x.dims.rank < 3 || x.dims.rank > 4) return Verdict::no("rank");
@@ -89,11 +99,11 @@ class DepthwiseSimd final : public Kernel {
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
-    const TensorDesc dst = channelsLastDesc(DType::kF32, args.dst[0].dims);
+    const TensorDesc dst = channelsLastDesc(args.dst[0].dtype, args.dst[0].dims);
     auto op = std::make_unique<DepthwiseOp>();
     op->src = args.src;
     TensorDesc& x = op->src[kSrc];
-    if (x.block != 0 || x.strides[1] != 1) x = channelsLastDesc(DType::kF32, x.dims);
+    if (x.block != 0 || x.strides[1] != 1) x = channelsLastDesc(x.dtype, x.dims);
     op->dst = {dst};
     op->packed.assign(args.src.size(), false);
     describeWindow(args.spec, x, args.src[kWeights].dims, args.dst[0].dims, &op->job);
@@ -103,22 +113,30 @@ class DepthwiseSimd final : public Kernel {
     }
     planUnits(args.target.threads, op.get());
     op->weights = packDepthwise({kWeights, kBias}, args, op->job, &op->packed);
-    op->run = IPEX_SELECT_TARGET(runDepthwise, args.target.isa);
+    op->run = readsBf16(args) ? IPEX_SELECT_TARGET(runDepthwiseBf16, args.target.isa)
+                              : IPEX_SELECT_TARGET(runDepthwise, args.target.isa);
     op->flops = 2 * dst.dims.count() * op->job.kernel[0] * op->job.kernel[1];
     return op;
   }
 
  private:
+  static bool readsBf16(const PrepareArgs& args) { return args.src[kSrc].dtype == DType::kBf16; }
+
   static bool planChain(const PrepareArgs& args, const TensorDesc& dst, DepthwiseOp* op) {
     GemmJob chain;
     chain.columns = op->job.channels;
+    chain.result = dst.dtype;
     if (!describeOperands(args, dst, &op->src, &chain.operands)) return false;
     for (std::size_t s = kFirstPostOperand; s < args.src.size(); ++s) {
-      if (args.src_dies[s] && op->src[s].dims == dst.dims && op->in_place_src < 0)
+      if (args.src_dies[s] && op->src[s].dims == dst.dims && op->src[s].dtype == dst.dtype && op->in_place_src < 0)
         op->in_place_src = static_cast<std::int32_t>(s);
+      op->job.operand_types.push_back(args.src[s].dtype);
     }
     planPostOps(args.spec.post_ops, &chain);
     DepthwiseJob& job = op->job;
+    job.result = dst.dtype;
+    job.native_bf16 = mayUseBf16Products(args.target.isa);
+    job.smooth = chain.smooth;
     job.addend = chain.addend;
     job.operands = std::move(chain.operands);
     takePostOps(std::move(chain), &job);

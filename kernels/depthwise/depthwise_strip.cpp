@@ -5,8 +5,9 @@
 
 #include <hwy/cache_control.h>
 
-#include <cstring>
-
+#include "kernels/common/bf16-inl.h"
+#include "kernels/common/byte_convert-inl.h"
+#include "kernels/common/smooth_activation-inl.h"
 #include "kernels/depthwise/depthwise_strip-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -62,13 +63,50 @@ void runTail(const DepthwiseJob& job, const DepthwiseCall& call, std::int64_t im
       continue;
     }
     const GemmOperand& o = job.operands[op.operand];
-    const float* const from =
-        static_cast<const float*>(call.src[o.src]) + image * o.image_stride + channel * o.column_stride;
+    const DType dtype = job.operand_types[op.operand];
+    const std::int64_t from = image * o.image_stride + channel * o.column_stride;
     for (std::int64_t i = 0; i < count; ++i) {
-      operand[i] = from[(pixel + i / lanes) * o.pixel_stride + i % lanes * o.column_stride];
+      operand[i] =
+          valueAt(dtype, call.src[o.src], from + (pixel + i / lanes) * o.pixel_stride + i % lanes * o.column_stride);
     }
     job.pointwise(op, rows);
   }
+}
+
+// Adds the operand that has the result's size and begins at `addend`.
+template <int kPixels, class D, class T, class V = hn::Vec<D>>
+HWY_INLINE void addOperand(D d, const T* addend, std::int64_t channels, V (&sum)[kPixels]) {
+#pragma GCC unroll 8
+  for (int p = 0; p < kPixels; ++p) sum[p] = hn::Add(sum[p], loadFloats(d, addend + p * channels));
+}
+
+// Stores the sums of kPixels pixels, `channels` apart.
+template <int kPixels, class D, class V = hn::Vec<D>>
+HWY_INLINE void storeSums(D d, const DepthwiseJob& job, const V (&sum)[kPixels], void* to) {
+  const std::int64_t channels = job.channels;
+  if (job.result == DType::kF32) {
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) hn::StoreU(sum[p], d, static_cast<float*>(to) + p * channels);
+    return;
+  }
+  auto* const narrow = static_cast<std::uint16_t*>(to);
+  if (job.native_bf16) {
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) storeNarrow<true>(d, sum[p], narrow + p * channels);
+    return;
+  }
+#pragma GCC unroll 8
+  for (int p = 0; p < kPixels; ++p) storeBf16(d, sum[p], narrow + p * channels);
+}
+
+// Activates `count` values.
+inline void activateSmoothly(const SmoothActivation& activation, float* values, std::int64_t count) {
+  const F32 d;
+  constexpr std::int64_t kWidth = hn::MaxLanes(d);
+  const SmoothActivationV activate(activation);
+  std::int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) hn::StoreU(activate(hn::LoadU(d, values + i)), d, values + i);
+  if (i < count) storeFirst(activate(loadFirst(values + i, count - i)), values + i, count - i);
 }
 
 // Computes `count` strips of kPixels each, side by side.
@@ -81,33 +119,49 @@ void runStrips(const DepthwiseJob& job, const DepthwiseCall& call, DepthwiseStri
   const V bias = hn::LoadU(d, call.bias + place.channel);
   const std::int64_t channels = job.channels;
   std::int64_t begin = (place.image * job.out[0] * job.out[1] + place.pixel) * channels + place.channel;
-  const float* const addend =
-      job.addend >= 0 ? static_cast<const float*>(call.src[job.operands[job.addend].src]) : nullptr;
+  const void* const addend = job.addend >= 0 ? call.src[job.operands[job.addend].src] : nullptr;
+  const bool narrow_addend = addend != nullptr && job.operand_types[job.addend] == DType::kBf16;
+  const std::int64_t element = elementBytes(job.result);
   for (std::int64_t s = 0; s < count; ++s, strip.offset += kPixels * strip.pixel_step, begin += kPixels * channels) {
-    float* const y = call.dst + begin;
+    char* const y = static_cast<char*>(call.dst) + begin * element;
     // Prefetches the result's lines while the sums are made.
 #pragma GCC unroll 8
-    for (int p = 0; p < kPixels; ++p) hwy::Prefetch(y + p * channels);
+    for (int p = 0; p < kPixels; ++p) hwy::Prefetch(y + p * channels * element);
     V sum[kPixels];
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) sum[p] = bias;
     addTaps<kPixels, kTaps, kStride>(d, strip, sum);
-    if (addend != nullptr) {
-#pragma GCC unroll 8
-      for (int p = 0; p < kPixels; ++p) sum[p] = hn::Add(sum[p], hn::LoadU(d, addend + begin + p * channels));
+    if (narrow_addend) {
+      addOperand(d, static_cast<const std::uint16_t*>(addend) + begin, channels, sum);
+    } else if (addend != nullptr) {
+      addOperand(d, static_cast<const float*>(addend) + begin, channels, sum);
     }
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) sum[p] = activate(d, job, sum[p]);
-    if (job.tail.empty()) {
-#pragma GCC unroll 8
-      for (int p = 0; p < kPixels; ++p) hn::StoreU(sum[p], d, y + p * channels);
+    if (job.tail.empty() && job.smooth == nullptr) {
+      storeSums(d, job, sum, y);
       continue;
+    }
+    if constexpr (kLanes == hn::MaxLanes(F32())) {
+      if (job.smooth != nullptr) {
+        const SmoothActivationV smooth(*job.smooth);
+#pragma GCC unroll 8
+        for (int p = 0; p < kPixels; ++p) sum[p] = smooth(sum[p]);
+        storeSums(d, job, sum, y);
+        continue;
+      }
     }
     HWY_ALIGN float values[kPixels * kLanes];
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) hn::StoreU(sum[p], d, values + p * kLanes);
-    runTail(job, call, place.image, place.pixel + s * kPixels, kPixels, place.channel, kLanes, values);
-    for (int p = 0; p < kPixels; ++p) std::memcpy(y + p * channels, values + p * kLanes, kLanes * sizeof(float));
+    if (job.smooth != nullptr) {
+      activateSmoothly(*job.smooth, values, kPixels * kLanes);
+    } else {
+      runTail(job, call, place.image, place.pixel + s * kPixels, kPixels, place.channel, kLanes, values);
+    }
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) sum[p] = hn::Load(d, values + p * kLanes);
+    storeSums(d, job, sum, y);
   }
 }
 

@@ -88,8 +88,8 @@ struct ExpandedLines {
     static constexpr ExpandRuns kRuns = makeExpandRuns<D>();
     constexpr std::int64_t kLanes = hn::MaxLanes(D());
     const DepthwiseJob& image = job.depthwise;
-    const float* const x =
-        call.depthwise.x + place.image * image.image_stride + line * image.x_stride[0] + begin * image.x_stride[1];
+    const float* const x = static_cast<const float*>(call.depthwise.x) + place.image * image.image_stride +
+                           line * image.x_stride[0] + begin * image.x_stride[1];
     const float* const weights =
         call.weights + place.channel / kExpandBlock * kExpandBlock * job.depth + place.channel % kExpandBlock;
     const float* const bias = call.bias + place.channel;
@@ -159,11 +159,11 @@ class PointwiseDepthwiseOp final : public PreparedOp {
     PointwiseDepthwiseCall call;
     call.weights = static_cast<const float*>(weights->data());
     call.bias = static_cast<const float*>(bias->data());
-    call.depthwise.x = static_cast<const float*>(from[kSrc]);
+    call.depthwise.x = from[kSrc];
     call.depthwise.weights = static_cast<const float*>(depthwise.taps->data());
     call.depthwise.bias = static_cast<const float*>(depthwise.bias->data());
     call.depthwise.src = from;
-    call.depthwise.dst = static_cast<float*>(to[0]);
+    call.depthwise.dst = to[0];
     parallelFor(job.depthwise.units(), grain, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
       run(job, call, static_cast<float*>(scratch) + thread * job.depthwise.scratchFloats(), begin, end);
     });

@@ -34,19 +34,6 @@ struct PairProducts {
   }
 };
 
-template <bool kNative, class D>
-HWY_INLINE void storeNarrow(D d, hn::Vec<D> value, std::uint16_t* to) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-  if constexpr (kNative) {
-    const hn::Rebind<std::uint16_t, D> halves;
-    auto narrow = hn::Zero(halves);
-    asm("vcvtneps2bf16 %1, %0" : "=v"(narrow.raw) : "v"(value.raw));
-    return hn::StoreU(narrow, halves, to);
-  }
-#endif
-  storeBf16(d, value, to);
-}
-
 template <bool kNative, int kRows, int kFull, int kHalf>
 void multiplyPairs(const GemmTile& t) {
   VF sum[kRows][kFull > 0 ? kFull : 1];
