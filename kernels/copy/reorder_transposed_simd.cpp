@@ -1,8 +1,8 @@
 // Copies between layouts that run along different axes, as channels-last and row-major do, by transposing tiles in
 // registers: 4x4 elements of four bytes, 8x8 of two. The destination is exactly PrepareArgs::dst.
 //
-// Declines: dtype (elements of four or two bytes), post-ops, layout (other blocks, blocks that are not full, no axis that the
-// source runs along, sides shorter than a tile).
+// Declines: dtype (elements of four or two bytes), post-ops, layout (other blocks, blocks that are not full, no axis
+// that the source runs along, sides shorter than a tile).
 
 #define HWY_TARGET_INCLUDE "kernels/copy/reorder_transposed_simd.cpp"
 #include "kernels/common/simd-inl.h"

@@ -51,8 +51,8 @@ HWY_INLINE float* copyLine(const float* line, std::int64_t x_stride, std::int64_
   return to + after * pixel_stride;
 }
 
-// Copies one line of a row-major image of bf16 as `width` pairs of neighbouring pixels, `step` apart, from pixel `first` on;
-// zeros for pixels outside of [0, size). Returns the end of the copy.
+// Copies one line of a row-major image of bf16 as `width` pairs of neighbouring pixels, `step` apart, from pixel
+// `first` on; zeros for pixels outside of [0, size). Returns the end of the copy.
 inline float* copyPixelPairs(const std::uint16_t* line, std::int64_t size, std::int64_t first, std::int64_t step,
                              std::int64_t width, float* to) {
   auto* const numbers = reinterpret_cast<std::uint16_t*>(to);

@@ -65,9 +65,9 @@ struct GemmRows {
   std::int64_t groups = 1, channels = 0;  // per group
   // Order of a row's values: channels innermost, or (rows of few channels in row-major images) the taps.
   bool channels_innermost = true;
-  // Pixels from one value of a copied line to the next if values are pairs of neighbouring pixels in bf16: 2, or 1 where
-  // pairs overlap. Then `in`, `padding` and the strides of x count pixels; `kernel`, `stride` and `dilation` of the last
-  // axis count values. 0: values are numbers, or pairs of channels.
+  // Pixels from one value of a copied line to the next if values are pairs of neighbouring pixels in bf16: 2, or 1
+  // where pairs overlap. Then `in`, `padding` and the strides of x count pixels; `kernel`, `stride` and `dilation` of
+  // the last axis count values. 0: values are numbers, or pairs of channels.
   std::int64_t pair_step = 0;
 
   std::int64_t pixels() const { return out[0] * out[1] * out[2]; }
@@ -176,8 +176,8 @@ std::int64_t piecesInside(const GemmJob& job, std::int64_t row, std::int64_t cou
 // Chooses where rows are read, blocks and shares for `threads`.
 void planRows(std::int32_t threads, GemmJob* job);
 
-// w: plain [O, C/g, k…] (or [N, K]) in the order that job.rows says, of f32 or bf16. Pairs of pixels end in a zero where
-// the taps of a line are odd.
+// w: plain [O, C/g, k…] (or [N, K]) in the order that job.rows says, of f32 or bf16. Pairs of pixels end in a zero
+// where the taps of a line are odd.
 void packWeights(const GemmJob& job, const TensorDesc& w, const void* data, float* packed);
 void packBias(const GemmJob& job, const float* data, float* packed);  // null: zeros
 std::size_t packedWeightBytes(const GemmJob& job);

@@ -5,15 +5,16 @@
 // Convolutions, linears and matmuls are lowered; depthwise convolutions, pools, elementwise chains, concatenations and
 // views follow where that moves fewer bytes, casts counted; everything else keeps FP32 (cast_policy.h, where FP16 keeps
 // more), convolutions of images with a few channels too, where what is padded to pairs of channels costs more than is
-// gained, and where few products make a result: an image's rounding costs accuracy there, and little time is won. Which of them follow is a least-cost labelling of the graph (pbqp.h). A
-// value is cast once for all its readers. Where all readers of a product keep FP32 it writes FP32 itself. Weights
-// become low-precision constants; bias, accumulation and constant operands stay FP32. BF16 lowers attention, too, its
-// sums and softmax stay FP32; it takes queries, keys and values in either precision.
-// Runs for precision bf16 and fp16, and for int8 where the recipe or a person wants operations in BF16: only these are
-// lowered then, and what follows them; and, where the CPU multiplies BF16, attention to what products of integers give,
-// which then write BF16: their rounding to bytes is coarser than this. Last of all fusions: a chain is one node by
-// then. Declines: unsupported-dtype, value-may-be-aliased-or-written, not-profitable, decided-by-hand, kept-by-recipe.
-// Numerics: activations and weights are rounded to 8 bits of mantissa, in FP16 to 11 (round to nearest even).
+// gained, and where few products make a result: an image's rounding costs accuracy there, and little time is won. Which
+// of them follow is a least-cost labelling of the graph (pbqp.h). A value is cast once for all its readers. Where all
+// readers of a product keep FP32 it writes FP32 itself. Weights become low-precision constants; bias, accumulation and
+// constant operands stay FP32. BF16 lowers attention, too, its sums and softmax stay FP32; it takes queries, keys and
+// values in either precision. Runs for precision bf16 and fp16, and for int8 where the recipe or a person wants
+// operations in BF16: only these are lowered then, and what follows them; and, where the CPU multiplies BF16, attention
+// to what products of integers give, which then write BF16: their rounding to bytes is coarser than this. Last of all
+// fusions: a chain is one node by then. Declines: unsupported-dtype, value-may-be-aliased-or-written, not-profitable,
+// decided-by-hand, kept-by-recipe. Numerics: activations and weights are rounded to 8 bits of mantissa, in FP16 to 11
+// (round to nearest even).
 #include <fmt/format.h>
 
 #include <algorithm>
