@@ -28,8 +28,10 @@ class Bisection {
     const AccuracyRecord rewritten = judge(optimized.rewritten);
     record_.nodes = static_cast<std::int64_t>(optimized.rewritten_origins.size());
     say("compare nodes");
-    compareNodes(optimized, !rewritten.pass);
-    if (!record_.results.pass && rewritten.pass) comparePlans(optimized);
+    // Integers of a lower precision go through some operators in plans alone: without them the graph fails.
+    const bool plans_alone = !record_.results.reference.empty() && !rewritten.pass && rewritten.reference.empty();
+    compareNodes(optimized, !rewritten.pass && !plans_alone);
+    if (!record_.results.pass && (rewritten.pass || plans_alone)) comparePlans(optimized);
     releaseMethods(optimized.module);
     releaseMethods(optimized.rewritten);
     if (!record_.results.pass) blame();

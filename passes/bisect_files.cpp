@@ -29,6 +29,11 @@ class FileBisection {
     FirstWrongNode first =
         firstWrongNode(graphs, pairs, namesOf(original_.table, other_.table), {!record_.results.pass, sure});
     record_.compared = first.compared;
+    if (!record_.results.pass) {
+      const std::vector<ValuePair> inside = pairsInside(pairs);
+      lookInside(graphs, pairs, inside, namesOf(original_.table, other_.table), &first);
+      pairs.insert(pairs.end(), inside.begin(), inside.end());
+    }
     if (!first.wrong) return std::move(record_);
     record_.wrong = {std::move(*first.wrong)};
     record_.feeds = std::move(first.feeds);

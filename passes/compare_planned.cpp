@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/compare/node_pairs.h"
+#include "core/compare/wrong_inside.h"
 #include "core/lower/region_object.h"
 #include "core/model/module_state.h"
 #include "core/model/node_runner.h"
@@ -48,7 +49,7 @@ std::optional<SavedRegion> readRegion(const Module& module, Node* call) {
 
 std::vector<SavedRegion> regionsOf(const Module& module) {
   std::vector<SavedRegion> regions;
-  for (Node* node : module.get_method("forward").graph()->nodes()) {
+  for (Node* node : allNodes(*module.get_method("forward").graph())) {
     if (std::string(node->kind().toQualString()) != kRegionCall) continue;
     if (auto region = readRegion(module, node)) regions.push_back(std::move(*region));
   }
@@ -58,8 +59,8 @@ std::vector<SavedRegion> regionsOf(const Module& module) {
 // The values of nodes of the original that give one that is read.
 std::unordered_map<OriginId, Value*> singleValues(const FrozenOriginal& original) {
   std::unordered_map<OriginId, Value*> values;
-  for (Node* node : original.graph().nodes()) {
-    if (node->kind() == c10::prim::Constant || node->outputs().empty()) continue;
+  for (Node* node : allNodes(original.graph())) {
+    if (node->outputs().empty()) continue;
     std::size_t read = 0;
     for (std::size_t o = 1; o < node->outputs().size(); ++o) read += node->output(o)->uses().size();
     const auto ids = original.table.of(node->output(0));
@@ -79,12 +80,14 @@ const PlanNode* producerOf(const PlanSpec& plan, std::int32_t value) {
 // The inside of one region on one set of inputs.
 class RegionInside {
  public:
+  // `run`: the nodes of the original ran so often before; negative: the last time counts.
   RegionInside(const FrozenOriginal& original, const Lockstep& graphs, const SavedRegion& region,
-               std::vector<IValue> operands)
+               std::vector<IValue> operands, std::int64_t run)
       : original_(original),
         graphs_(graphs),
         region_(region),
         operands_(std::move(operands)),
+        run_(run),
         nodes_(singleValues(original)) {
     // Of several operations with one origin the last gives its value.
     std::unordered_map<OriginId, std::size_t> last;
@@ -171,11 +174,14 @@ class RegionInside {
     if (known != known_.end()) return known->second;
     const PlanNode& node = region_.plan.nodes[n];
     const Value* value = nodes_.at(node.origins.back());
-    const IValue expected = graphs_.originalValue(value);
+    const IValue expected = rightValue(value);
     ValueDifference found = namesOf(original_.table, original_.table).original(value);
     ValueDifference compared;
-    const auto actual = probe(node.dst[0]);
-    // A value of another form, integers of a lower precision for example, tells nothing.
+    auto actual = probe(node.dst[0]);
+    const bool floats =
+        expected.isTensor() && expected.toTensor().defined() && at::isFloatingType(expected.toTensor().scalar_type());
+    if (actual && floats) actual = realNumbers(node, *actual);
+    // A value of another form tells nothing.
     if (actual && expected.isTensor() && expected.toTensor().sizes().equals(actual->sizes()) &&
         at::isFloatingType(actual->scalar_type()) == at::isFloatingType(expected.toTensor().scalar_type()))
       compared = differenceOf(*actual, expected, graphs_.tolerance());
@@ -184,6 +190,27 @@ class RegionInside {
     compared.origins = node.origins;
     compared.other = node.name;
     return known_[n] = std::move(compared);
+  }
+
+  // The floats that integers of a lower precision stand for, by scale and zero point at the end of the operation that
+  // made them, through operations that only move or choose them.
+  at::Tensor realNumbers(const PlanNode& node, const at::Tensor& tensor) const {
+    if (tensor.scalar_type() != at::kByte && tensor.scalar_type() != at::kChar) return tensor;
+    for (const PlanNode* maker = &node; maker != nullptr;) {
+      const std::vector<PostOp>& tail = maker->op.post_ops;
+      if (!tail.empty() && tail.back().kind == PostOpKind::kLinear && tail.back().alpha != 0)
+        return (tensor.to(at::kFloat) - tail.back().beta) / tail.back().alpha;
+      if (!tail.empty() || maker->src.empty()) break;
+      maker = producerOf(region_.plan, maker->src[0]);
+    }
+    return tensor;
+  }
+
+  IValue rightValue(const Value* value) const {
+    if (value->node()->owningBlock() == original_.graph().block()) return graphs_.originalValue(value);
+    auto found = originalValueAt(graphs_, value, run_);
+    if (!found) found = originalValueAt(graphs_, value, -1);
+    return found.value_or(IValue());
   }
 
   // A value inside of the plan, as the result of a plan that ends there.
@@ -212,24 +239,30 @@ class RegionInside {
   const Lockstep& graphs_;
   const SavedRegion& region_;
   const std::vector<IValue> operands_;  // tensors and integers of the call
+  const std::int64_t run_;
   const std::unordered_map<OriginId, Value*> nodes_;
   std::vector<std::size_t> comparable_;  // places in the plan
   std::map<std::size_t, ValueDifference> known_;
 };
 
-// The operands of a region's call, without the region.
-std::vector<IValue> operandsOf(const Module& module, const Inputs& inputs, const Node* call) {
+// The operands of a region's call that ran `run` times before.
+std::vector<IValue> operandsOf(const Module& module, const Inputs& inputs, const Node* call, std::int64_t run) {
   const torch::NoGradGuard no_grad;
   const Module copy = copyModule(module);
-  NodeRunner runner(*module.get_method("forward").graph());
-  runner.begin(copiedArguments(module, copy, inputs));
-  for (const Node* node = *module.get_method("forward").graph()->nodes().begin(); node != call;) {
-    node = runner.step();
-    if (node == nullptr) return {};
-    node = node->next();
-    while (node->kind() == c10::prim::Constant) node = node->next();
+  std::vector<IValue> operands;
+  std::int64_t runs = 0;
+  NodeRunner* running = nullptr;
+  NodeRunner runner(*module.get_method("forward").graph(), [&](const Node* node, std::int64_t, std::int64_t) {
+    if (node == call && runs++ == run)
+      operands = {copyValue(running->valueOf(call->input(1))), copyValue(running->valueOf(call->input(2)))};
+  });
+  running = &runner;
+  try {
+    runner.run(copiedArguments(module, copy, inputs));
+  } catch (const std::exception&) {
+    // A node behind the call may fail.
   }
-  return {copyValue(runner.valueOf(call->input(1))), copyValue(runner.valueOf(call->input(2)))};
+  return operands;
 }
 
 }  // namespace
@@ -239,7 +272,7 @@ std::optional<WrongOperation> firstWrongPlanned(const FrozenOriginal& original, 
   const Lockstep graphs(original.module, planned, inputs, tolerance);
   const std::vector<SavedRegion> regions = regionsOf(planned);
   const std::unordered_map<OriginId, Value*> values = singleValues(original);
-  std::vector<ValuePair> pairs;
+  std::vector<ValuePair> pairs, inside;
   std::unordered_map<const Value*, std::pair<std::size_t, std::int32_t>> results;  // region, value of its plan
   for (std::size_t r = 0; r < regions.size(); ++r) {
     const PlanSpec& plan = regions[r].plan;
@@ -248,19 +281,27 @@ std::optional<WrongOperation> firstWrongPlanned(const FrozenOriginal& original, 
       if (producer == nullptr || producer->origins.empty() || producer->dst.size() != 1) continue;
       const auto value = values.find(producer->origins.back());
       if (value == values.end()) continue;
-      pairs.push_back({value->second, regions[r].unpack->output(o), {}});
+      const bool top = value->second->node()->owningBlock() == original.graph().block() &&
+                       regions[r].call->owningBlock() == graphs.otherGraph().block();
+      (top ? pairs : inside).push_back({value->second, regions[r].unpack->output(o), {}});
       results[regions[r].unpack->output(o)] = {r, plan.outputs[o]};
     }
   }
+  const auto inRegion = [&](const ValuePair& pair, std::int64_t call_run,
+                            std::int64_t run) -> std::optional<WrongOperation> {
+    const auto [r, output] = results.at(pair.other);
+    std::vector<IValue> operands = operandsOf(planned, inputs, regions[r].call, call_run);
+    if (operands.empty()) return std::nullopt;
+    return RegionInside(original, graphs, regions[r], std::move(operands), run).find(output);
+  };
   const LockstepResult found = graphs.run(pairs);
   for (std::size_t p = 0; p < pairs.size(); ++p) {
-    if (!found.differences[p] || found.differences[p]->accuracy.pass) continue;
-    const auto [r, output] = results.at(pairs[p].other);
-    std::vector<IValue> operands = operandsOf(planned, inputs, regions[r].call);
-    if (operands.empty()) return std::nullopt;
-    return RegionInside(original, graphs, regions[r], std::move(operands)).find(output);
+    if (found.differences[p] && !found.differences[p]->accuracy.pass) return inRegion(pairs[p], 0, -1);
   }
-  return std::nullopt;
+  const auto wrong = firstWrongInside(graphs, inside);
+  if (!wrong) return std::nullopt;
+  const bool top = wrong->pair.other->node()->owningBlock() == graphs.otherGraph().block();
+  return inRegion(wrong->pair, top ? 0 : wrong->run, wrong->run);
 }
 
 }  // namespace ipex_studio

@@ -17,10 +17,12 @@ FirstWrongNode firstWrongRewritten(const FrozenOriginal& original, const Optimiz
                                    const Inputs& inputs, const AccuracyRule& rule, bool results_are_wrong) {
   auto rewritten = optimized.rewritten.get_method("forward").graph();
   std::unordered_map<const Node*, std::vector<OriginId>> origins;
-  std::size_t place = 0;
-  for (const Node* node : rewritten->nodes()) {
-    if (node->kind() != c10::prim::Constant && place < optimized.rewritten_origins.size())
-      origins[node] = optimized.rewritten_origins[place++];
+  std::size_t place = 0, inner = 0;
+  for (const Node* node : allNodes(*rewritten)) {
+    const bool top = node->owningBlock() == rewritten->block();
+    const auto& ids = top ? optimized.rewritten_origins : optimized.inner_origins;
+    std::size_t& next = top ? place : inner;
+    if (next < ids.size()) origins[node] = ids[next++];
   }
   NodeNames names = namesOf(original.table, original.table);
   names.other = [&](const Value* value) {
@@ -31,8 +33,14 @@ FirstWrongNode firstWrongRewritten(const FrozenOriginal& original, const Optimiz
   };
   const auto pairs =
       pairsByOrigins(original.graph(), original.table, *rewritten, optimized.rewritten_origins, optimized.divisors);
-  FirstWrongNode first = firstWrongNode(Lockstep(original.module, optimized.rewritten, inputs, ValueTolerance{rule}),
-                                        pairs, names, {results_are_wrong, false});
+  const auto originsOf = [&](const Node* node) {
+    const auto found = origins.find(node);
+    return found == origins.end() ? std::vector<OriginId>() : found->second;
+  };
+  const Lockstep graphs(original.module, optimized.rewritten, inputs, ValueTolerance{rule});
+  FirstWrongNode first = firstWrongNode(graphs, pairs, names, {results_are_wrong, false});
+  if (results_are_wrong)
+    lookInside(graphs, pairs, pairsInside(original.graph(), original.table, *rewritten, originsOf), names, &first);
   // All nodes of the original that the wrong node stands for.
   if (first.wrong && first.pair) {
     const auto found = origins.find(first.pair->other->node());

@@ -51,14 +51,15 @@ class Search {
     const Tried whole = attempt(wrong_.options);
     if (whole.right) return std::nullopt;  // it does not come again
     const Tried without_plans = attempt(interpreted);
-    std::optional<Fault> fault = without_plans.right ? plannedOperation(whole) : rewrite(interpreted, without_plans);
+    const bool in_plans = without_plans.right || (whole.ran && !without_plans.ran);
+    std::optional<Fault> fault = in_plans ? plannedOperation(whole) : rewrite(interpreted, without_plans);
     if (!fault) fault = rewrite(wrong_.options, whole);
     return fault;
   }
 
  private:
   struct Tried {
-    bool right = false;
+    bool right = false, ran = false;
     RewriteCount rewrites;
     std::vector<Remark> remarks;                    // of the rewrites
     std::vector<std::vector<OriginId>> operations;  // of nodes after all passes
@@ -69,8 +70,12 @@ class Search {
     options.dump_directory.clear();
     AppliedRemarks applied;
     OptimizedModel optimized = wrong_.make(options, applied);
-    Tried tried{false, optimized.rewrites, std::move(applied.remarks), optimized.rewritten_origins};
-    tried.right = verifyWorst(reference_, optimized.module, wrong_.steps, wrong_.reset_method, wrong_.rule).pass;
+    Tried tried{false, false, optimized.rewrites, std::move(applied.remarks), optimized.rewritten_origins};
+    tried.operations.insert(tried.operations.end(), optimized.inner_origins.begin(), optimized.inner_origins.end());
+    const AccuracyRecord results =
+        verifyWorst(reference_, optimized.module, wrong_.steps, wrong_.reset_method, wrong_.rule);
+    tried.right = results.pass;
+    tried.ran = !results.reference.empty();
     if (look) look(optimized);
     releaseMethods(optimized.module);
     releaseMethods(optimized.rewritten);

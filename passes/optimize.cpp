@@ -157,6 +157,7 @@ void rewriteModel(FrozenModel frozen, const OptimizeOptions& options, Observer& 
     if (node->kind() != c10::prim::Constant) result.rewritten_origins.push_back(origins.of(node));
   }
   for (const torch::jit::Node* node : allNodes(*graph)) {
+    if (node->owningBlock() != graph->block()) result.inner_origins.push_back(origins.of(node));
     for (const torch::jit::Value* output : node->outputs()) result.rewritten_dtypes.push_back(knownDtype(output));
   }
   torch::jit::EraseShapeInformation(result.rewritten.get_method("forward").graph());

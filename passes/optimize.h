@@ -33,6 +33,7 @@ struct OptimizedModel {
   torch::jit::Module module;     // regions are single nodes; ready to run and to export as `compiled`
   torch::jit::Module rewritten;  // after all passes, before regions: fused operators in plain TorchScript
   std::vector<std::vector<OriginId>> rewritten_origins;  // of its nodes in order, without constants
+  std::vector<std::vector<OriginId>> inner_origins;      // of the nodes inside of its blocks, as allNodes has them
   std::vector<std::optional<at::ScalarType>>
       rewritten_dtypes;  // of its values, as allNodes has them; its graph says none
   std::vector<Origin> origins;

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "core/compare/graph_values.h"
+#include "core/compare/wrong_inside.h"
 
 namespace ipex_studio {
 namespace {
@@ -16,6 +17,15 @@ using torch::jit::Node;
 using torch::jit::Value;
 
 constexpr std::size_t kMaxTries = 16;  // values that are replaced by right ones, each a run of both graphs
+
+// The names of one difference with the numbers of another.
+ValueDifference withNames(const ValueDifference& names, std::string other, ValueDifference difference) {
+  difference.name = names.name;
+  difference.source = names.source;
+  difference.origins = names.origins;
+  difference.other = std::move(other);
+  return difference;
+}
 
 class WrongNodeSearch {
  public:
@@ -222,15 +232,7 @@ class WrongNodeSearch {
   }
 
   ValueDifference named(std::size_t p) const {
-    ValueDifference difference = names_.original(pairs_[p].original);
-    const std::string name = difference.name, source = difference.source;
-    const std::vector<OriginId> origins = difference.origins;
-    difference = *found_.differences[p];
-    difference.name = name;
-    difference.source = source;
-    difference.origins = origins;
-    difference.other = names_.other(pairs_[p].other);
-    return difference;
+    return withNames(names_.original(pairs_[p].original), names_.other(pairs_[p].other), *found_.differences[p]);
   }
 
   const Lockstep& graphs_;
@@ -280,6 +282,27 @@ FirstWrongNode firstWrongNode(Lockstep graphs, const std::vector<ValuePair>& pai
     if (first.wrong || !options.results_are_wrong || tolerance.rule.precision != Precision::kFp32) break;
   }
   return first;
+}
+
+void lookInside(const Lockstep& graphs, const std::vector<ValuePair>& pairs, const std::vector<ValuePair>& inside,
+                const NodeNames& names, FirstWrongNode* first) {
+  const auto wrong = firstWrongInside(graphs, inside);
+  if (!wrong) return;
+  const Node* around = wrong->pair.original->node();
+  while (around->owningBlock() != graphs.originalGraph().block()) around = around->owningBlock()->owningNode();
+  if (first->pair && first->pair->original->node() != around) {
+    // A list that the loop fills can be wrong where its own results are right.
+    const bool right =
+        std::any_of(pairs.begin(), pairs.end(), [&](const ValuePair& pair) { return pair.original->node() == around; });
+    if ((right && !wrong->clear) || first->pair->original->node()->isBefore(around)) return;
+  }
+  const auto named = [&](const ValuePair& pair, const ValueDifference& difference) {
+    return withNames(names.original(pair.original), names.other(pair.other), difference);
+  };
+  first->pair = wrong->pair;
+  first->wrong = named(wrong->pair, wrong->difference);
+  first->feeds.clear();
+  for (const ValuePair& read : wrong->reads) first->feeds.push_back(named(read, {}));
 }
 
 }  // namespace ipex_studio

@@ -46,4 +46,9 @@ struct WrongNodeOptions {
 FirstWrongNode firstWrongNode(Lockstep graphs, const std::vector<ValuePair>& pairs, const NodeNames& names,
                               const WrongNodeOptions& options);
 
+// Where that node is a loop or branch, or stands behind one whose results could not be compared: the first wrong node
+// inside of it takes its place. `inside`: pairs as firstWrongInside() takes them.
+void lookInside(const Lockstep& graphs, const std::vector<ValuePair>& pairs, const std::vector<ValuePair>& inside,
+                const NodeNames& names, FirstWrongNode* first);
+
 }  // namespace ipex_studio

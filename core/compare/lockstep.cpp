@@ -179,6 +179,7 @@ class Run {
     const std::vector<at::Tensor> a = tensorsOf(actual), e = tensorsOf(expected);
     if (a.empty() || a.size() != e.size()) return false;
     for (std::size_t t = 0; t < a.size(); ++t) {
+      if (a[t].is_nested() || e[t].is_nested()) return false;
       if (!a[t].sizes().equals(e[t].sizes())) return false;
       if (at::isFloatingType(a[t].scalar_type()) != at::isFloatingType(e[t].scalar_type())) return false;
     }

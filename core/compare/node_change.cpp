@@ -229,13 +229,26 @@ class NodeCopier {
   // An input or a constant.
   bool addGiven(Value* value) {
     if (value->node()->kind() == c10::prim::Param) {
-      if (value->offset() >= graph_.inputs().size()) return false;
-      others_[value] = graph_.inputs()[value->offset()];
+      const auto block = counterpartOf(value->node()->owningBlock());
+      if (block == nullptr || value->offset() >= block->inputs().size()) return false;
+      others_[value] = block->inputs()[value->offset()];
       return true;
     }
     const auto constant = torch::jit::toIValue(value);
     if (constant) others_[value] = graph_.insertConstant(*constant);
     return constant.has_value();
+  }
+
+  // The block of the other graph around the pair that lies as deep as this one around the original's; null: none does.
+  torch::jit::Block* counterpartOf(const torch::jit::Block* wanted) const {
+    torch::jit::Block *was = pair_.original->node()->owningBlock(), *is = point_->owningBlock();
+    while (was != wanted) {
+      if (was->owningNode() == nullptr || is->owningNode() == nullptr) return nullptr;
+      was = was->owningNode()->owningBlock();
+      is = is->owningNode()->owningBlock();
+      if (was == nullptr || is == nullptr) return nullptr;
+    }
+    return is;
   }
 
   const ValuePair& pair_;

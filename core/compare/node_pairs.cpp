@@ -13,13 +13,14 @@
 namespace ipex_studio {
 namespace {
 
+using torch::jit::Block;
 using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
 
-std::vector<Node*> topNodes(Graph& graph) {
+std::vector<Node*> topNodes(Block& block) {
   std::vector<Node*> nodes;
-  for (Node* node : graph.nodes()) {
+  for (Node* node : block.nodes()) {
     if (node->kind() != c10::prim::Constant) nodes.push_back(node);
   }
   return nodes;
@@ -59,9 +60,9 @@ NodeTraits traitsOf(Node* node) {
   return traits;
 }
 
-std::vector<NodeTraits> traitsOf(Graph& graph) {
+std::vector<NodeTraits> traitsOf(Block& block) {
   std::vector<NodeTraits> traits;
-  for (Node* node : topNodes(graph)) traits.push_back(traitsOf(node));
+  for (Node* node : topNodes(block)) traits.push_back(traitsOf(node));
   return traits;
 }
 
@@ -139,7 +140,7 @@ std::size_t countOutputs(const Node* node) {
 
 class StructurePairs {
  public:
-  StructurePairs(Graph& original, Graph& other)
+  StructurePairs(Block& original, Block& other)
       : original_(original), other_(other), a_(traitsOf(original)), b_(traitsOf(other)) {}
 
   std::vector<ValuePair> find() {
@@ -187,7 +188,7 @@ class StructurePairs {
     }
   }
 
-  Graph &original_, &other_;
+  Block &original_, &other_;
   std::vector<NodeTraits> a_, b_;
   std::vector<ValuePair> pairs_;
   std::unordered_set<const Value*> paired_;
@@ -200,12 +201,12 @@ std::vector<ValuePair> pairsByOrigins(Graph& original, const OriginTable& table,
                                       const std::unordered_map<OriginId, at::Tensor>& divisors) {
   std::unordered_map<OriginId, Node*> giver;  // of several nodes with one origin the last gives its value
   std::size_t place = 0;
-  for (Node* node : topNodes(other)) {
+  for (Node* node : topNodes(*other.block())) {
     if (place < origins.size() && !origins[place].empty()) giver[origins[place].back()] = node;
     ++place;
   }
   std::vector<ValuePair> pairs;
-  for (Node* node : topNodes(original)) {
+  for (Node* node : topNodes(*original.block())) {
     const auto ids = table.of(node);
     const auto found = ids.empty() ? giver.end() : giver.find(ids.back());
     if (found == giver.end() || countOutputs(found->second) != countOutputs(node)) continue;
@@ -219,8 +220,47 @@ std::vector<ValuePair> pairsByOrigins(Graph& original, const OriginTable& table,
   return pairs;
 }
 
+std::vector<ValuePair> pairsInside(Graph& original, const OriginTable& table, Graph& other,
+                                   const std::function<std::vector<OriginId>(const Node*)>& originsOf) {
+  std::unordered_map<OriginId, std::vector<Node*>> givers;
+  for (Node* node : allNodes(other)) {
+    const std::vector<OriginId> ids = originsOf(node);
+    if (!ids.empty()) givers[ids.back()].push_back(node);
+  }
+  std::vector<ValuePair> pairs;
+  for (Node* node : allNodes(original)) {
+    const auto ids = table.of(node);
+    const auto found = ids.empty() || node->owningBlock() == original.block() ? givers.end() : givers.find(ids.back());
+    if (found == givers.end()) continue;
+    for (Node* giver : found->second) {
+      if (countOutputs(giver) != countOutputs(node)) continue;
+      for (std::size_t o = 0; o < countOutputs(node); ++o) {
+        if (holdsTensors(node->output(o)) && holdsTensors(giver->output(o)))
+          pairs.push_back({node->output(o), giver->output(o), {}});
+      }
+    }
+  }
+  return pairs;
+}
+
+std::vector<ValuePair> pairsInside(const std::vector<ValuePair>& around) {
+  std::vector<ValuePair> pairs;
+  std::unordered_set<const Node*> met;
+  for (const ValuePair& pair : around) {
+    Node *a = pair.original->node(), *b = pair.other->node();
+    if (a->blocks().size() != b->blocks().size() || !met.insert(b).second) continue;
+    for (std::size_t block = 0; block < a->blocks().size(); ++block) {
+      const std::vector<ValuePair> found = StructurePairs(*a->blocks()[block], *b->blocks()[block]).find();
+      const std::vector<ValuePair> deeper = pairsInside(found);
+      pairs.insert(pairs.end(), found.begin(), found.end());
+      pairs.insert(pairs.end(), deeper.begin(), deeper.end());
+    }
+  }
+  return pairs;
+}
+
 std::vector<ValuePair> pairsByStructure(Graph& original, Graph& other) {
-  return StructurePairs(original, other).find();
+  return StructurePairs(*original.block(), *other.block()).find();
 }
 
 }  // namespace ipex_studio

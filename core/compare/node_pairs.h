@@ -1,6 +1,7 @@
 // Which values of two forms of a model should be equal.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "core/compare/lockstep.h"
@@ -13,6 +14,14 @@ namespace ipex_studio {
 std::vector<ValuePair> pairsByOrigins(torch::jit::Graph& original, const OriginTable& table, torch::jit::Graph& other,
                                       const std::vector<std::vector<OriginId>>& origins,
                                       const std::unordered_map<OriginId, at::Tensor>& divisors);
+
+// Pairs each value inside of a block of the frozen graph with those of all nodes of `other` that come from it, wherever
+// they stand. `originsOf`: of a node of `other`; empty for constants.
+std::vector<ValuePair> pairsInside(torch::jit::Graph& original, const OriginTable& table, torch::jit::Graph& other,
+                                   const std::function<std::vector<OriginId>(const torch::jit::Node*)>& originsOf);
+// Values inside of the blocks of nodes that are a pair, and of blocks inside of those, aligned as pairsByStructure()
+// does.
+std::vector<ValuePair> pairsInside(const std::vector<ValuePair>& around);
 
 // Aligns the nodes of two frozen graphs whose sizes are recorded (recordShapes()): in their order, by kind, module,
 // place in the source, names, sizes and constants. What only one of them has is paired through what reads it. Both

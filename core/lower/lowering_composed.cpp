@@ -204,6 +204,12 @@ LoweredNode lowerInstanceNorm(Node* node) {
   needFloat(node->input(0));
   if (!needBool(node->input(5), "use_input_stats"))
     decline(reasons::kUnsupportedAttribute, "Running statistics stay in the interpreter.");
+  for (const std::size_t running : {3, 4}) {
+    // Not even the schema says that the operator writes into them.
+    const Value* statistics = node->input(running);
+    if (!isNone(statistics) && !constantTensor(statistics))
+      decline(reasons::kUnsupportedAttribute, "Running statistics that it updates stay in the interpreter.");
+  }
   const auto sizes = knownSizes(node->input(0));
   if (!sizes || sizes->size() < 3) decline(reasons::kUnknownShape, "The channels were not seen in the example run.");
   OpSpec spec;

@@ -154,10 +154,7 @@ LoweredNode lowerAdaptiveMaxPool(Node* node) {
 }
 
 // aten::mean / aten::sum(x, dim[], keepdim, dtype?)
-LoweredNode reduction(Node* node, const char* mode) {
-  // A sum of u8 in the user's model is a sum of 64-bit integers, which plans do not compute here.
-  std::string(mode) == "mean" ? needFloatOrInteger8(node->input(0)) : needFloat(node->input(0));
-  needFloat(node->output());
+OpSpec reductionSpec(Node* node, const char* mode) {
   const int rank = needRank(node->input(0));
   Ints axes;
   bool keepdim = false;
@@ -172,12 +169,29 @@ LoweredNode reduction(Node* node, const char* mode) {
   if (axes.empty()) {
     for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);
   }
-  OpSpec spec = reduceSpec(mode, axes, keepdim);
+  return reduceSpec(mode, axes, keepdim);
+}
+
+LoweredNode reduction(Node* node, const char* mode) {
+  // A sum of u8 in the user's model is a sum of 64-bit integers, which plans do not compute here.
+  std::string(mode) == "mean" ? needFloatOrInteger8(node->input(0)) : needFloat(node->input(0));
+  needFloat(node->output());
+  OpSpec spec = reductionSpec(node, mode);
   addResultOfIntegers(node, spec);
   return single(spec, {use(node->input(0))}, {node->output()});
 }
 LoweredNode lowerMean(Node* node) { return reduction(node, "mean"); }
-LoweredNode lowerSum(Node* node) { return reduction(node, "sum"); }
+
+// How many elements of a mask are true, counted in FP32.
+LoweredNode lowerSum(Node* node) {
+  if (knownDtype(node->input(0)) != at::kBool || knownDtype(node->output()) != at::kLong) return reduction(node, "sum");
+  OpSpec count = reductionSpec(node, "sum");
+  count.attributes["counts"] = std::int64_t{1};
+  Steps steps;
+  const LoweredOperand ones = steps.cast(use(node->input(0)), dtypeName(DType::kF32));
+  steps.cast(steps.add(count.kind, count.attributes, {ones}), dtypeName(DType::kS64));
+  return steps.finish(node);
+}
 
 // Spatial sizes of a resize: given, or the source's sizes times whole factors.
 void resizeOutput(Value* sizes, Value* factors, OpSpec& spec, std::vector<LoweredRef>& refs) {

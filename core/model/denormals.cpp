@@ -20,7 +20,8 @@ constexpr double kManyDenormals = 1e-3;
 double denormalShare(const torch::jit::IValue& value) {
   if (!value.isTensor()) return 0;
   const at::Tensor& tensor = value.toTensor();
-  const bool floats = tensor.defined() && tensor.scalar_type() == at::kFloat && tensor.layout() == at::kStrided;
+  const bool floats =
+      tensor.defined() && !tensor.is_nested() && tensor.scalar_type() == at::kFloat && tensor.layout() == at::kStrided;
   if (!floats || tensor.numel() == 0) return 0;
   const at::Tensor size = tensor.detach().abs();
   const at::Tensor found = size.lt(FLT_MIN).logical_and(size.ne(0));

@@ -148,6 +148,10 @@ Verdict inferMatmul(const OpSpec& spec, const Descs& src, Descs* dst) {
   return product.ok ? addResult(computedDtype(spec, src[0].dtype), y, dst) : product;
 }
 
+// Greatest number up to which FP32 holds every integer.
+constexpr std::int64_t kExactIntegers = 1 << 24;
+
+// "counts": the sum is one of zeros and ones, and has to be exact.
 Verdict inferReduce(const OpSpec& spec, const Descs& src, Descs* dst) {
   const Dims& x = src[0].dims;
   std::vector<bool> reduced(kMaxRank, false);
@@ -157,13 +161,16 @@ Verdict inferReduce(const OpSpec& spec, const Descs& src, Descs* dst) {
     reduced[wrapped] = true;
   }
   Dims y;
+  std::int64_t terms = 1;
   for (int axis = 0; axis < x.rank; ++axis) {
+    terms *= reduced[axis] ? x[axis] : 1;
     if (!reduced[axis]) {
       y[y.rank++] = x[axis];
     } else if (spec.intOr("keepdim", 0) != 0) {
       y[y.rank++] = 1;
     }
   }
+  if (spec.intOr("counts", 0) != 0 && terms > kExactIntegers) return Verdict::no("FP32 cannot count so many");
   return addResult(resultDtype(spec, src[0].dtype), y, dst);
 }
 

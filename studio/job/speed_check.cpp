@@ -9,9 +9,12 @@ namespace ipex_studio {
 namespace {
 
 constexpr int kFirstLook = 9, kBetweenLooks = 3, kMaxCheckRounds = 120;
-// Share of the time that is left which the first processes may take, so that others can confirm them.
-constexpr double kFirstShare = 0.5;
-constexpr int kMaxRestarts = 2;
+// Sets of processes. Where a process lies in memory can hide or feign a slowdown, so one set does not decide unless the
+// new model was faster in it: those that are slower have to lead by two, or those that are not. A set whose control
+// differs does not count.
+constexpr int kMaxSets = 6, kLead = 2;
+// Share of the time that is left which one set leaves to the next.
+constexpr double kShareOfOthers = 0.5;
 
 double lowerQuartile(std::vector<std::int64_t> samples) {
   std::sort(samples.begin(), samples.end());
@@ -62,7 +65,9 @@ RoundsVerdict judgeRounds(const std::vector<RoundTimes>& rounds, double allowed,
   check.ratio = to_old.value < to_control.value ? to_old : to_control;
   const double low = std::min(to_old.low, to_control.low), high = std::min(to_old.high, to_control.high);
   check.noisy = std::abs(check.control.value - 1) > allowed && (check.control.low > 1 || check.control.high < 1);
-  const bool over = check.ratio.value > 1 + allowed;
+  // Where processes of one model differ, slower is only what differs from them by more than they do.
+  const double between = std::max(check.control.value, 1 / check.control.value);
+  const bool over = check.ratio.value > (check.noisy ? std::max(between, 1 + allowed) : 1 + allowed);
   check.slower = over && low > 1;
   const bool surely_slower = over && low > 1 + allowed / 2, surely_not = high < 1 + allowed;
   verdict.open = !last && !surely_slower && !surely_not;
@@ -70,17 +75,20 @@ RoundsVerdict judgeRounds(const std::vector<RoundTimes>& rounds, double allowed,
 }
 
 SpeedCheck checkSpeed(RoundSource& source, double allowed) {
-  SpeedCheck check = takeRounds(source, allowed, source.secondsLeft() * kFirstShare).check;
-  for (int restart = 0; restart < kMaxRestarts && (check.slower || check.noisy); ++restart) {
+  SpeedCheck check;
+  int lead = 0;  // sets that were slower, less those that were not
+  for (int set = 0; set < kMaxSets; ++set) {
     const double left_s = source.secondsLeft();
-    if (left_s <= 0) break;
-    source.restart();
-    const bool was_slower = check.slower;
-    check = takeRounds(source, allowed, restart + 1 < kMaxRestarts ? left_s * kFirstShare : 0).check;
-    if (was_slower && check.slower) return check;
-    if (!check.slower && !check.noisy) return check;
+    if (set > 0) {
+      if (left_s <= 0) break;
+      source.restart();
+    }
+    check = takeRounds(source, allowed, set + 1 < kMaxSets ? left_s * kShareOfOthers : 0).check;
+    if (check.slower) ++lead;
+    if (!check.slower && !check.noisy) --lead;
+    if (lead >= kLead || lead <= -kLead || (lead < 0 && check.ratio.value < 1)) break;
   }
-  check.slower = false;  // nothing confirmed it
+  check.slower = lead >= kLead;
   return check;
 }
 

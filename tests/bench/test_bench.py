@@ -1,5 +1,8 @@
 """Tests of bench.py with a stand-in for the program: the table, the targets, and every way an engine can fail."""
 
+import argparse
+import contextlib
+import io
 import json
 import os
 import stat
@@ -10,6 +13,7 @@ import unittest
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, FOLDER)
+import alarms  # noqa: E402
 import bench  # noqa: E402
 import loads  # noqa: E402
 
@@ -57,6 +61,35 @@ class LoadsTest(unittest.TestCase):
         with busy:
             self.assertEqual([process.poll() for process in busy.processes], [None, None])
         self.assertNotIn(None, [process.poll() for process in busy.processes])
+
+
+class AlarmsTest(unittest.TestCase):
+    def test_every_kind_comes_in_every_network(self):
+        options = argparse.Namespace(equal=9, slower=3, share=0.05)
+        jobs = list(alarms.wanted(options))
+        self.assertEqual(sorted(jobs), sorted([(name, 0) for name in alarms.NETWORKS] * 3 +
+                                              [(name, 1) for name in alarms.NETWORKS]))
+
+    def test_more_blocks_change_nothing(self):
+        for make in alarms.NETWORKS.values():
+            results = []
+            for more in (0, 1):
+                alarms.torch.manual_seed(1)
+                network = make(more).eval()
+                alarms.torch.manual_seed(2)
+                with alarms.torch.no_grad():
+                    results.append(network(alarms.torch.randn([int(size) for size in make.shape.split("x")])))
+            self.assertTrue(alarms.torch.allclose(results[0], results[1]))
+
+    def test_totals_judge(self):
+        def line(more, slower, seconds=20.0):
+            return {"network": "layers", "more": more, "slower": slower, "seconds": seconds,
+                    "speed": {"ratio": {"value": 1.0}}}
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertTrue(alarms.totals([line(0, False)] * 199 + [line(0, True)] + [line(1, True)] * 20))
+            self.assertFalse(alarms.totals([line(0, False)] * 100 + [line(0, True)] * 2))
+            self.assertFalse(alarms.totals([line(1, True)] * 18 + [line(1, False)] * 2))
+            self.assertFalse(alarms.totals([line(1, True, 70.0)]))
 
 
 class BenchTest(unittest.TestCase):

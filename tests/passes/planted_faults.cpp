@@ -2,6 +2,7 @@
 #include "tests/passes/planted_faults.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "core/graph/fused_op.h"
 #include "core/lower/region_object.h"
@@ -63,6 +64,16 @@ at::Tensor spoilt(const at::Tensor& weight, FaultKind kind) {
 
 bool isFloats(const at::Tensor& tensor) { return tensor.scalar_type() == at::kFloat && tensor.numel() > 3; }
 
+// Constants of plans may also be integers that stand for floats.
+bool isWeight(const at::Tensor& tensor) {
+  return isFloats(tensor) || (tensor.scalar_type() == at::kChar && tensor.numel() > 3);
+}
+
+at::Tensor spoiltWeight(const at::Tensor& weight, FaultKind kind) {
+  if (isFloats(weight)) return spoilt(weight, kind);
+  return (spoilt(weight.to(at::kFloat) / 64, kind) * 64).round().clamp(-127, 127).to(at::kChar);
+}
+
 bool spoilWeight(Node* node, FaultKind kind) {
   for (std::size_t i = 0; i < node->inputs().size(); ++i) {
     const auto weight = constantTensor(node->input(i));
@@ -80,7 +91,7 @@ bool takeAnotherOperand(Node* node) {
     Value* operand = node->input(i);
     const auto sizes = knownSizes(operand);
     if (!sizes || operand->node()->kind() == c10::prim::Constant) continue;
-    for (Node* earlier : node->owningGraph()->nodes()) {
+    for (Node* earlier : node->owningBlock()->nodes()) {
       if (earlier == node) break;
       if (earlier->kind() == c10::prim::Constant || earlier->outputs().size() != 1) continue;
       if (earlier->output() == operand || knownSizes(earlier->output()) != sizes ||
@@ -106,12 +117,19 @@ bool exchangeOperands(Node* node) {
   return true;
 }
 
-std::vector<Node*> topNodes(Graph& graph) {
+std::vector<Node*> nodesOf(Graph& graph) {
   std::vector<Node*> nodes;
-  for (Node* node : graph.nodes()) {
-    if (node->kind() != c10::prim::Constant) nodes.push_back(node);
-  }
+  for (Node* node : allNodes(graph)) nodes.push_back(node);
   return nodes;
+}
+
+// The origins of a rewritten node, at the top level or inside of a block.
+std::vector<OriginId>& originsOf(OptimizedModel& model, const std::vector<Node*>& nodes, std::size_t place) {
+  const torch::jit::Block* top = nodes[place]->owningGraph()->block();
+  const bool is_top = nodes[place]->owningBlock() == top;
+  const auto before = std::count_if(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(place),
+                                    [&](const Node* node) { return (node->owningBlock() == top) == is_top; });
+  return (is_top ? model.rewritten_origins : model.inner_origins).at(static_cast<std::size_t>(before));
 }
 
 // Sees whether a rewrite was made.
@@ -145,18 +163,36 @@ OptimizedModel interpreted(const Module& original, const Inputs& inputs, Optimiz
   return optimizeModel(original, inputs, options, observer);
 }
 
-// Place of the last node with this origin that gives a float tensor; -1: there is none.
-std::ptrdiff_t placeOf(const std::vector<std::vector<OriginId>>& origins, OriginId id) {
-  for (std::size_t n = origins.size(); n-- > 0;) {
-    if (!origins[n].empty() && origins[n].back() == id) return static_cast<std::ptrdiff_t>(n);
+// Place of the last node with this origin; -1: there is none.
+std::ptrdiff_t placeOf(OptimizedModel& model, OriginId id) {
+  const auto nodes = nodesOf(*model.rewritten.get_method("forward").graph());
+  for (std::size_t n = nodes.size(); n-- > 0;) {
+    const std::vector<OriginId>& ids = originsOf(model, nodes, n);
+    if (!ids.empty() && ids.back() == id) return static_cast<std::ptrdiff_t>(n);
   }
   return -1;
 }
 
 bool spoilPlace(Module& module, std::ptrdiff_t place, FaultKind kind) {
-  const auto nodes = topNodes(*module.get_method("forward").graph());
+  const auto nodes = nodesOf(*module.get_method("forward").graph());
   return place >= 0 && place < static_cast<std::ptrdiff_t>(nodes.size()) &&
          spoilNode(nodes[static_cast<std::size_t>(place)], kind);
+}
+
+// The same where the new nodes need the origin of the spoilt one.
+void spoilRewritten(OptimizedModel& model, std::ptrdiff_t place, FaultKind kind, OriginId id) {
+  Graph& graph = *model.rewritten.get_method("forward").graph();
+  const auto before = nodesOf(graph);
+  std::unordered_map<const Node*, std::vector<OriginId>> known;
+  for (std::size_t n = 0; n < before.size(); ++n) known[before[n]] = originsOf(model, before, n);
+  if (!spoilPlace(model.rewritten, place, kind)) return;
+  model.rewritten_origins.clear();
+  model.inner_origins.clear();
+  for (const Node* node : nodesOf(graph)) {
+    const auto found = known.find(node);
+    (node->owningBlock() == graph.block() ? model.rewritten_origins : model.inner_origins)
+        .push_back(found == known.end() ? std::vector<OriginId>{id} : found->second);
+  }
 }
 
 // The state of a region, to be put back with other constants.
@@ -189,21 +225,23 @@ std::int32_t constantOf(const PlanSpec& plan, const PlanNode& node, const std::v
     if (readersOf(plan, source) != 1) continue;
     const auto place = source - static_cast<std::int32_t>(plan.inputs.size());
     if (place >= 0 && place < static_cast<std::int32_t>(constants.size()) &&
-        isFloats(constants[static_cast<std::size_t>(place)]))
+        isWeight(constants[static_cast<std::size_t>(place)]))
       return place;
   }
   return -1;
 }
 
-// Spoils the constant of the planned operation with these origins; false if it is not planned.
+// Spoils the constant of the planned operation of the first of these origins, whatever is fused with it in another
+// precision; false if it is not planned.
 bool spoilPlan(Module& module, const std::vector<OriginId>& ids, FaultKind kind) {
   for (RegionState& state : regionStates(module)) {
     for (const PlanNode& node : state.plan.nodes) {
-      if (node.is_int || node.origins != ids) continue;
+      const auto& own = node.origins;
+      if (node.is_int || std::find(own.begin(), own.end(), ids.front()) == own.end()) continue;
       const std::int32_t place = constantOf(state.plan, node, state.constants);
       if (place < 0) continue;
       at::Tensor& constant = state.constants[static_cast<std::size_t>(place)];
-      constant = spoilt(constant, kind);
+      constant = spoiltWeight(constant, kind);
       module.setattr(state.attribute, makeRegionObject(planSpecToText(state.plan), state.constants));
       return true;
     }
@@ -265,7 +303,7 @@ std::optional<PlantedFault> plantBehindRewrite(const Module& original, const Inp
   fault.blame = at_rewrite.rewrites.last;
   fault.node = wanted->origins.back();
   // A later rewrite would be to blame for what this one does not show yet.
-  if (!spoilPlace(at_rewrite.rewritten, placeOf(at_rewrite.rewritten_origins, fault.node), kind)) return std::nullopt;
+  if (!spoilPlace(at_rewrite.rewritten, placeOf(at_rewrite, fault.node), kind)) return std::nullopt;
   fault.model.original = original;
   fault.model.steps = {inputs};
   const OriginId id = fault.node;
@@ -273,24 +311,21 @@ std::optional<PlantedFault> plantBehindRewrite(const Module& original, const Inp
     RewriteWatch watch(observer, *wanted);
     OptimizedModel model = interpreted(original, inputs, options, watch);
     if (!watch.seen) return model;
-    const std::ptrdiff_t place = placeOf(model.rewritten_origins, id);
+    const std::ptrdiff_t place = placeOf(model, id);
     spoilPlace(model.module, place, kind);
-    const std::size_t nodes = topNodes(*model.rewritten.get_method("forward").graph()).size();
-    const bool spoilt = spoilPlace(model.rewritten, place, kind);
-    const std::size_t more = topNodes(*model.rewritten.get_method("forward").graph()).size() - nodes;
-    if (spoilt) model.rewritten_origins.insert(model.rewritten_origins.begin() + place + 1, more, {id});
+    spoilRewritten(model, place, kind, id);
     return model;
   };
   Observer silent;
   OptimizedModel whole = interpreted(original, inputs, {}, silent);
-  const std::ptrdiff_t place = placeOf(whole.rewritten_origins, id);
+  const std::ptrdiff_t place = placeOf(whole, id);
   return spoilPlace(whole.rewritten, place, kind) ? std::optional<PlantedFault>(fault) : std::nullopt;
 }
 
 std::optional<PlantedFault> plantInPlan(const Module& original, const Inputs& inputs, std::size_t operation,
-                                        FaultKind kind) {
+                                        FaultKind kind, const OptimizeOptions& planned) {
   Observer silent;
-  const OptimizedModel whole = optimizeModel(original, inputs, {}, silent);
+  const OptimizedModel whole = optimizeModel(original, inputs, planned, silent);
   std::vector<std::vector<OriginId>> operations;
   for (const RegionState& state : regionStates(whole.module)) {
     for (const PlanNode& node : state.plan.nodes) {
@@ -305,6 +340,8 @@ std::optional<PlantedFault> plantInPlan(const Module& original, const Inputs& in
   fault.node = ids.back();
   fault.model.original = original;
   fault.model.steps = {inputs};
+  fault.model.options = planned;
+  fault.model.rule = planned.precision;
   fault.model.make = [original, inputs, ids, kind](const OptimizeOptions& options, Observer& observer) {
     OptimizedModel model = optimizeModel(original, inputs, options, observer);
     spoilPlan(model.module, ids, kind);

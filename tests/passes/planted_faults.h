@@ -33,8 +33,8 @@ std::optional<PlantedFault> plantBehindRewrite(const torch::jit::Module& origina
 std::int64_t countRewrites(const torch::jit::Module& original, const Inputs& inputs);
 
 // A fault in a constant of a planned operation, there only as long as the operation is planned. `operation`: its number
-// among those that read constants.
+// among those that read constants. `planned`: how the model is optimized.
 std::optional<PlantedFault> plantInPlan(const torch::jit::Module& original, const Inputs& inputs, std::size_t operation,
-                                        FaultKind kind);
+                                        FaultKind kind, const OptimizeOptions& planned = {});
 
 }  // namespace ipex_studio::testing

@@ -220,5 +220,26 @@ TEST(Effects, ForksArePlannedWithTheRest) {
   EXPECT_NE(raises.rewritten.get_method("forward").graph()->toString(false).find("prim::fork"), std::string::npos);
 }
 
+// The schema of instance_norm does not say that it writes into its statistics.
+TEST(Effects, RunningStatisticsOfInstanceNormAreUpdated) {
+  const Module module = scriptModule(R"(
+def forward(self, x, mean, variance):
+    y = torch.instance_norm(torch.relu(x), self.w, self.b, mean, variance, True, 0.1, 1e-5, False)
+    return torch.sigmoid(y)
+)",
+                                     {{"w", weight({3})}, {"b", weight({3})}});
+  const Inputs inputs{at::randn({2, 3, 4, 4}), at::randn({3}), at::rand({3})};
+  OptimizedModel result = optimized(module, inputs);
+  Module original = module.deepcopy();
+  Inputs ours{inputs[0], inputs[1].toTensor().clone(), inputs[2].toTensor().clone()};
+  Inputs right{inputs[0], inputs[1].toTensor().clone(), inputs[2].toTensor().clone()};
+  for (int turn = 0; turn < 2; ++turn) {
+    EXPECT_EQ(difference(call(result.module, ours), call(original, right)), "");
+    EXPECT_TRUE(at::allclose(ours[1].toTensor(), right[1].toTensor()));
+    EXPECT_TRUE(at::allclose(ours[2].toTensor(), right[2].toTensor()));
+  }
+  EXPECT_FALSE(at::allclose(ours[1].toTensor(), inputs[1].toTensor()));
+}
+
 }  // namespace
 }  // namespace ipex_studio

@@ -217,6 +217,8 @@ const Expression kOddSizes[] = {
     {"gather_from_a_number", "torch.gather(x.sum(), 0, torch.argmax(x).reshape([1]) * 0) * 2.0"},
     {"gather_by_a_number", "torch.gather(x[0, 0, 0], 0, torch.argmax(x[0, 0, 0])) * 2.0"},
     {"squeezed_number", "torch.relu(x.sum().squeeze(0).squeeze(-1)) * 2.0"},
+    {"counts_of_a_mask",
+     "(x > 0.1).sum([1], True).to(6) + (x > 0.0).sum() + x.gather(1, (x < 9.0).sum([1], True) - 1)"},
     {"sums_of_a_number", "torch.relu(x.sum().cumsum(0)) + torch.amax(x.sum(), [0]) + torch.std(x.sum(), [0], False)"},
     {"flattened_number", "torch.relu(x.sum().flatten()) + torch.exp(x.mean()).flatten(0, -1)"},
     {"cut_by_reflection", "torch.exp(torch.pad(x[0], [-1, 2], 'reflect') + torch.pad(x[0], [3, -2], 'replicate'))"},

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "studio/job/session_check.h"
 
@@ -93,6 +95,21 @@ TEST(SpeedCheck, FindsFivePercentInAMinute) {
   EXPECT_GE(found, runs() * 95 / 100);
 }
 
+// Twice the noise between processes that was measured.
+TEST(SpeedCheck, HoldsWhereProcessesDiffer) {
+  Noise noise;
+  noise.process = 0.008;
+  int alarms = 0, found = 0;
+  for (int run = 0; run < runs(); ++run) {
+    SimulatedProcesses equal(0, 20000 + static_cast<std::uint64_t>(run), noise);
+    alarms += checkSpeed(equal, 0.02).slower ? 1 : 0;
+    SimulatedProcesses slower(0.05, 30000 + static_cast<std::uint64_t>(run), noise);
+    found += checkSpeed(slower, 0.02).slower ? 1 : 0;
+  }
+  EXPECT_LE(alarms, runs() / 200);
+  EXPECT_GE(found, runs() * 95 / 100);
+}
+
 TEST(SpeedCheck, PassesWhatIsFaster) {
   for (int run = 0; run < 20; ++run) {
     SimulatedProcesses processes(-0.2, 9000 + static_cast<std::uint64_t>(run));
@@ -109,6 +126,39 @@ TEST(SpeedCheck, ConfirmsInNewProcesses) {
   SimulatedProcesses equal(0, 1);
   EXPECT_FALSE(checkSpeed(equal, 0.02).slower);
   EXPECT_EQ(equal.starts, 1);
+}
+
+// Processes whose new side is slower by another share in each set.
+class SetsOfProcesses : public RoundSource {
+ public:
+  explicit SetsOfProcesses(std::vector<double> slowdowns) : slowdowns_(std::move(slowdowns)) {}
+  void restart() override { ++set; }
+  std::vector<std::int64_t> take(CheckSide side, int round) override {
+    seconds_left_ -= 0.1;
+    const double slowdown = side == CheckSide::kNew ? slowdowns_[std::min(set, slowdowns_.size() - 1)] : 0;
+    return {static_cast<std::int64_t>(1e6 * (1 + slowdown) * (1 + 0.001 * (round % 3)))};
+  }
+  double secondsLeft() override { return seconds_left_; }
+
+  std::size_t set = 0;
+
+ private:
+  std::vector<double> slowdowns_;
+  double seconds_left_ = 60;
+};
+
+TEST(SpeedCheck, TakesMoreSetsWhereTheyDisagree) {
+  SetsOfProcesses slower({0.05, 0.01, 0.05, 0.05});
+  EXPECT_TRUE(checkSpeed(slower, 0.02).slower);
+  EXPECT_EQ(slower.set, 3u);
+  SetsOfProcesses hidden({0.005, 0.05, 0.05, 0.05});
+  EXPECT_TRUE(checkSpeed(hidden, 0.02).slower);
+  SetsOfProcesses equal({0.05, 0.005, 0.005, 0.005});
+  EXPECT_FALSE(checkSpeed(equal, 0.02).slower);
+  EXPECT_EQ(equal.set, 3u);
+  SetsOfProcesses faster({-0.01});
+  EXPECT_FALSE(checkSpeed(faster, 0.02).slower);
+  EXPECT_EQ(faster.set, 0u);
 }
 
 TEST(SpeedCheck, SaysThatAMachineIsTooNoisy) {
