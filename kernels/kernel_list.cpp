@@ -66,6 +66,7 @@
   KERNEL(kSoftmax, SoftmaxSimd)                                                                                  \
   KERNEL(kAttention, AttentionSimd)                                                                              \
   KERNEL(kAttention, AttentionBf16)                                                                              \
+  KERNEL(kRotary, RotarySimd)                                                                                    \
   KERNEL(kSqueezeExcite, SqueezeExciteSimd)                                                                      \
   KERNEL(kPointwiseDepthwise, PointwiseDepthwiseSimd)                                                            \
   KERNEL(kConcat, ConcatInterleavedSimd)                                                                         \
@@ -178,7 +179,8 @@
   REFERENCE(kUnsqueeze, refCopy)                          \
   REFERENCE(kSqueeze, refCopy)                            \
   REFERENCE(kReorder, refCopy)                            \
-  REFERENCE(kCast, refCopy)
+  REFERENCE(kCast, refCopy)                               \
+  REFERENCE(kRotary, refRotary)
 // clang-format on
 
 namespace ipex_studio {

@@ -108,6 +108,9 @@ const std::vector<const Pass*>& defaultPasses() {
       &kEliminateTransposeAround,
       // Before fuse-matmul-transpose, which then scales the product alone, and before the fusions of attention.
       &kCanonicalizeBaddbmm,
+      // After common subexpressions are one; before the products of attention, which it leaves alone, and before the
+      // fusions that would take its sums.
+      &kFuseRotary,
       // Before any other fusion: here transposes and factors cost nothing.
       &kFuseMatmulTranspose,
       // After it, which leaves the product of features with themselves.
@@ -120,6 +123,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFuseSoftmax,
       // After the two passes above, whose results it matches.
       &kFuseAttention,
+      // After it, whose operation broadcasts the heads of keys and values.
+      &kEliminateRepeatedHeads,
       // After fuse-attention, which moves factors of the scores; before the pass that fuses residuals onto
       // normalizations.
       &kFuseRmsNorm,

@@ -18,8 +18,8 @@ from typing import Dict, List
 import torch
 from torch import nn
 
-from networks import (control_flow, decoder, detector, families, language, recommendation, sequences,  # noqa: F401
-                      tiny_vision, vision)  # (they register)
+from networks import (control_flow, decoder, detector, families, language, recommendation, rotary,  # noqa: F401
+                      sequences, tiny_vision, vision)  # (they register)
 from networks.registry import NETWORKS, SEED, Network
 
 # Recorded calls per network. The second one shows state, and that nothing was specialized to the values of the first.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "core/base/error.h"
@@ -190,6 +191,40 @@ Value* writeAttention(StockWriter& write, Node* node, const OpSpec& spec) {
   return isOfBf16(node->output()) ? write.inType(result, at::kBFloat16) : result;
 }
 
+// Two tensors side by side in each row: behind each other, or as neighbours.
+Value* writeJoined(StockWriter& write, Value* first, Value* second, bool interleaved) {
+  Value* both = write.list({first, second}, c10::ListType::ofTensors());
+  if (!interleaved) return write.call("aten::cat", {both, write.integer(-1)});
+  return write.call("aten::flatten",
+                    {write.call("aten::stack", {both, write.integer(-1)}), write.integer(-2), write.integer(-1)});
+}
+
+// x·cos + r(x)·sin, in the order of the float operations that the fused node replaced.
+Value* writeRotary(StockWriter& write, Node* node, const OpSpec& spec) {
+  if (!spec.has("rotated")) {
+    throw Error(ExitCode::kBadModel, "The number of rotated values is not known; export the model again.");
+  }
+  const std::int64_t rotated = spec.intOr("rotated", 0), end = std::numeric_limits<std::int64_t>::max();
+  const bool interleaved = spec.intOr("interleaved", 0) != 0;
+  Value *const x = node->input(0), *cosines = node->input(1), *sines = node->input(2);
+  const auto slice = [&](std::int64_t from, std::int64_t to, std::int64_t step) {
+    return write.call("aten::slice",
+                      {x, write.integer(-1), write.integer(from), write.integer(to), write.integer(step)});
+  };
+  Value* first = interleaved ? slice(0, rotated, 2) : slice(0, rotated / 2, 1);
+  Value* second = interleaved ? slice(1, rotated, 2) : slice(rotated / 2, rotated, 1);
+  if (spec.intOr("half", 0) != 0) {
+    cosines = writeJoined(write, cosines, cosines, interleaved);
+    sines = writeJoined(write, sines, sines, interleaved);
+  }
+  Value* turned = writeJoined(write, write.call("aten::neg", {second}), first, interleaved);
+  Value* result =
+      write.plus(write.call("aten::mul", {slice(0, rotated, 1), cosines}), write.call("aten::mul", {turned, sines}), 1);
+  const auto sizes = knownSizes(x);
+  if (sizes && sizes->back() == rotated) return result;
+  return writeJoined(write, result, slice(rotated, end, 1), false);
+}
+
 // The sizes of the last `axes` axes of x, from gamma if it is constant, else asked of x at run time.
 Value* writeNormalizedSizes(StockWriter& write, Value* x, const Value* gamma, std::int64_t axes) {
   if (const auto constant = constantTensor(gamma)) return write.integers(constant->sizes().vec());
@@ -314,15 +349,16 @@ std::vector<Value*> writeStock(StockWriter& write, Node* node) {
   if (spec.kind == OpKind::kFourier) return {writeFourier(write, node, spec)};
   if (spec.kind == OpKind::kSoftmax) return {writeSoftmax(write, node, spec)};
   if (spec.kind == OpKind::kAttention) return {writeAttention(write, node, spec)};
+  if (spec.kind == OpKind::kRotary) return {writeRotary(write, node, spec)};
   IPEX_CHECK(spec.kind == OpKind::kLayerNorm, "a fused operator has no stock form");
   return writeLayerNorm(write, node, spec);
 }
 
 bool isFused(const Node* node) {
-  static const char* const kKinds[] = {"convolution",    "deconvolution",  "linear",        "matmul",
-                                       "pointwise",      "squeeze_excite", "softmax",       "layer_norm",
-                                       "add_layer_norm", "attention",      "embedding",     "embedding_bag",
-                                       "fourier",        "interaction",    "gather_scatter"};
+  static const char* const kKinds[] = {"convolution",    "deconvolution",  "linear",         "matmul",
+                                       "pointwise",      "squeeze_excite", "softmax",        "layer_norm",
+                                       "add_layer_norm", "attention",      "embedding",      "embedding_bag",
+                                       "fourier",        "interaction",    "gather_scatter", "rotary"};
   if (node->kind().ns().toUnqualString() != std::string("ipex_studio")) return false;
   for (const char* kind : kKinds) {
     if (std::strcmp(kind, node->kind().toUnqualString()) == 0) return true;

@@ -9,6 +9,7 @@
 //                               str spec) -> Tensor
 //   ipex_studio::softmax      (Tensor x, Tensor? mask, str spec) -> Tensor
 //   ipex_studio::attention    (Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor
+//   ipex_studio::rotary       (Tensor x, Tensor cos, Tensor sin, str spec) -> Tensor
 //   ipex_studio::embedding    (Tensor ids, Tensor table, str spec) -> Tensor
 //   ipex_studio::embedding_bag(Tensor ids, Tensor offsets, Tensor table, str spec) -> Tensor
 //   ipex_studio::interaction  (Tensor[] features, str spec) -> Tensor

@@ -127,6 +127,7 @@ const Table& table() {
     addPoolingLowerings(made);
     addViewLowerings(made);
     addAttentionLowerings(made);
+    addLanguageLowerings(made);
     addLogicLowerings(made);
     addComposedLowerings(made);
     addFactoryLowerings(made);

@@ -26,6 +26,7 @@ void addComputeLowerings(Table& table);    // lowering_compute.cpp
 void addPoolingLowerings(Table& table);    // lowering_pooling.cpp
 void addViewLowerings(Table& table);       // lowering_views.cpp
 void addAttentionLowerings(Table& table);  // lowering_attention.cpp
+void addLanguageLowerings(Table& table);   // lowering_language.cpp
 void addLogicLowerings(Table& table);      // lowering_logic.cpp
 void addComposedLowerings(Table& table);   // lowering_composed.cpp
 void addFactoryLowerings(Table& table);    // lowering_factories.cpp

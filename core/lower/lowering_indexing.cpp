@@ -80,6 +80,49 @@ LoweredNode lowerScatterAdd(Node* node) {
   return scattered(node, true);
 }
 
+// aten::index_copy(x, dim, index, source)
+LoweredNode lowerIndexCopy(Node* node) {
+  if (needRank(node->input(0)) == 0 || needRank(node->input(2)) != 1)
+    decline(reasons::kUnsupportedAttribute, "A scalar, or an index without a dimension.");
+  Steps steps;
+  steps.add(OpKind::kScatterElements, {{"axis", indexedAxis(node)}},
+            {use(node->input(0)), use(node->input(2)), use(node->input(3))});
+  return steps.finish(node);
+}
+
+// aten::index_put(x, indices?[], values, accumulate): slices of one axis, as in keys[:, :, places] = key
+LoweredNode lowerIndexPut(Node* node) {
+  Value *const x = node->input(0), *const values = node->input(2);
+  if (needBool(node->input(3), "accumulate"))
+    decline(reasons::kUnsupportedAttribute, "Sums of what is written stay in the interpreter.");
+  Value* index = nullptr;
+  std::int64_t axis = 0, at = 0;
+  for (Value* entry : needList(node->input(1))) {
+    if (!isNone(entry)) {
+      if (index != nullptr) decline(reasons::kUnsupportedAttribute, "Indices of several axes.");
+      index = entry;
+      axis = at;
+    }
+    ++at;
+  }
+  if (index == nullptr || needRank(index) != 1 || needRank(x) == 0)
+    decline(reasons::kUnsupportedAttribute, "No index of one dimension.");
+  needIndex(index);
+  Ints written = *knownSizes(x);
+  const std::int64_t size = written[static_cast<std::size_t>(axis)];
+  written[static_cast<std::size_t>(axis)] = knownSizes(index)->front();
+  if (knownSizes(values) != written) decline(reasons::kShapeMismatch, "Index and updates differ in size.");
+  Steps steps;
+  // The lookup in the list of valid indices counts one from the front.
+  const LoweredOperand places = steps.add(OpKind::kGather, {{"axis", std::int64_t{0}}, {"wrap", std::int64_t{1}}},
+                                          {use(at::arange(size, at::kLong)), use(index)});
+  const LoweredOperand whole = steps.add(
+      OpKind::kSlice,
+      {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", size}, {"of", size}, {"step", std::int64_t{1}}}, {use(x)});
+  steps.add(OpKind::kScatterElements, {{"axis", axis}}, {whole, places, use(values)});
+  return steps.finish(node);
+}
+
 // Builds x[…, i, …] and x[i, j]: an index in the place of one axis, or of several neighbouring ones.
 class IndexBuilder {
  public:
@@ -195,26 +238,32 @@ LoweredOperand countedTo(Steps& steps, Value* end, at::ScalarType dtype) {
 }
 
 // aten::arange(end, dtype, …), (start, end, dtype, …) or (start, end, step, dtype, …) of integers: the cumulative sum
-// of ones, less one, from `start` on. End and step may be known at run time only; computed once for each size.
+// of ones, less one, from `start` on. All three may be known at run time only; computed once for each size.
 LoweredNode lowerArange(Node* node) {
   const std::size_t numbers = node->inputs().size() - 4;
   if (numbers < 1 || numbers > 3) decline(reasons::kUnsupportedAttribute, "This form stays in the interpreter.");
   Value* const end = node->input(numbers == 1 ? 0 : 1);
-  const std::int64_t start = numbers == 1 ? 0 : needInt(node->input(0), "start");
+  // A start that is known at run time only is at least 0, or the slice has no sizes.
+  Value* const given_start = numbers == 1 ? nullptr : node->input(0);
+  const auto known_start = given_start == nullptr ? std::optional<std::int64_t>(0) : constantInt(given_start);
   // A step that is known at run time only is at least 1, or the slice has no sizes.
   Value* const given_step = numbers == 3 ? node->input(2) : nullptr;
   const auto known_step = given_step == nullptr ? std::optional<std::int64_t>(1) : constantInt(given_step);
   const auto isInt = [](const Value* value) { return value->type()->isSubtypeOf(*c10::IntType::get()); };
-  const bool whole = isInt(end) && start >= 0 && (known_step ? *known_step >= 1 : isInt(given_step));
+  const bool whole = isInt(end) && (known_start ? *known_start >= 0 : isInt(given_start)) &&
+                     (known_step ? *known_step >= 1 : isInt(given_step));
   const auto dtype = knownDtype(node->output());
   if (!whole || (dtype != at::kLong && dtype != at::kFloat))
     decline(reasons::kUnsupportedAttribute, "Only ranges of integers from zero or more on are planned.");
   Steps steps;
   LoweredOperand x = steps.integers("sub", countedTo(steps, end, at::kLong), use(at::scalar_tensor(1, at::kLong)));
-  if (start != 0 || known_step != 1) {
+  if (known_start != 0 || known_step != 1) {
     constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
-    const std::int64_t step = known_step.value_or(1);
-    x = steps.add(OpKind::kSlice, {{"axis", std::int64_t{0}}, {"begin", start}, {"end", kAll}, {"step", step}}, {x});
+    std::map<std::string, AttrValue> range{
+        {"axis", std::int64_t{0}}, {"begin", known_start.value_or(0)}, {"end", kAll}, {"step", known_step.value_or(1)}};
+    if (!known_start) range["forward"] = std::int64_t{1};
+    x = steps.add(OpKind::kSlice, range, {x});
+    if (!known_start) steps.addRef({"begin", -1, given_start});
     if (!known_step) steps.addRef({"step", -1, given_step});
   }
   if (dtype == at::kFloat) steps.cast(x, "f32");
@@ -227,7 +276,8 @@ LoweredOperand countedAlong(Steps& steps, const LoweredOperand& x, int axis, int
   return steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{axis}}}, {onesAlong(steps, x, {axis}, rank)});
 }
 
-// aten::triu / tril(x, diagonal): elements that are not on `side` (kGe, kLe) of the diagonal become zero.
+// aten::triu / tril(x, diagonal): elements that are not on `side` (kGe, kLe) of the diagonal become zero. The diagonal
+// may be known at run time only.
 LoweredNode triangle(Node* node, PostOpKind side) {
   Value* const x = node->input(0);
   const int rank = needRank(x);
@@ -235,13 +285,15 @@ LoweredNode triangle(Node* node, PostOpKind side) {
   if (rank < 2) decline(reasons::kUnsupportedAttribute, "A line has no diagonal.");
   if (dtype != at::kFloat && dtype != at::kLong && dtype != at::kBool)
     decline(reasons::kUnsupportedDtype, "Triangles of this type stay in the interpreter.");
-  const double diagonal = static_cast<double>(needInt(node->input(1), "diagonal"));
   Steps steps;
+  const auto known = constantInt(node->input(1));
+  const LoweredOperand diagonal = known ? use(at::scalar_tensor(static_cast<double>(*known), at::kFloat))
+                                        : steps.cast(steps.integer(node->input(1)), "f32");
   const LoweredOperand numbers = asFloat(steps, x);
   const LoweredOperand column = countedAlong(steps, numbers, rank - 1, rank),
                        row = countedAlong(steps, numbers, rank - 2, rank);
-  const LoweredOperand kept = steps.chain({binaryPostOp(PostOpKind::kSub, 0), binaryPostOp(side, 1)},
-                                          {column, row, use(at::scalar_tensor(diagonal, at::kFloat))});
+  const LoweredOperand kept =
+      steps.chain({binaryPostOp(PostOpKind::kSub, 0), binaryPostOp(side, 1)}, {column, row, diagonal});
   if (dtype == at::kLong) {
     steps.integers("mul", use(x), steps.cast(kept, "bool"));
     return steps.finish(node);
@@ -330,6 +382,8 @@ void addIndexingLowerings(Table& table) {
   table["aten::gather"] = lowerGatherElements;
   table["aten::scatter"] = lowerScatter;
   table["aten::scatter_add"] = lowerScatterAdd;
+  table["aten::index_copy"] = lowerIndexCopy;
+  table["aten::index_put"] = lowerIndexPut;
   table["aten::index_add"] = lowerIndexAdd;
   table["aten::index"] = lowerIndex;
   table["aten::one_hot"] = lowerOneHot;

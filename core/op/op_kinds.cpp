@@ -9,11 +9,11 @@ namespace ipex_studio {
 
 // The rules that rows name, each defined in a shape_….cpp.
 ShapeRule inferConvolution, inferDeconvolution, inferLinear, inferMatmul, inferPool, inferPoolPlaces, inferGivenSpatial,
-    inferReduce, inferPointwise, inferLayerNorm, inferGroupNorm, inferSoftmax, inferAttention, inferSqueezeExcite,
-    inferPointwiseDepthwise, inferConcat, inferEmbedding, inferEmbeddingBag, inferInteraction, inferInteractionBackward,
-    inferGather, inferGatherElements, inferScatterElements, inferGatherScatter, inferMaxMin, inferSort,
-    inferCumulativeSum, inferAffineGrid, inferGridSample, inferFourier, inferComplexFourier, inferComplexProduct,
-    inferIntegerMath, inferPad, inferRecurrent, inferView, inferSame, inferCast;
+    inferReduce, inferPointwise, inferLayerNorm, inferGroupNorm, inferSoftmax, inferAttention, inferRotary,
+    inferSqueezeExcite, inferPointwiseDepthwise, inferConcat, inferEmbedding, inferEmbeddingBag, inferInteraction,
+    inferInteractionBackward, inferGather, inferGatherElements, inferScatterElements, inferGatherScatter, inferMaxMin,
+    inferSort, inferCumulativeSum, inferAffineGrid, inferGridSample, inferFourier, inferComplexFourier,
+    inferComplexProduct, inferIntegerMath, inferPad, inferRecurrent, inferView, inferSame, inferCast;
 
 namespace {
 
@@ -134,6 +134,7 @@ constexpr Row kOpKinds[] = {
     row(OpKind::kSqueeze, "squeeze", 1, inferView, BatchRule::kView, "other").view().in(LowPrecision::kBf16AndFp16),
     row(OpKind::kReorder, "reorder", 1, inferSame, BatchRule::kWeighted, "reorder").notMeasured(),
     row(OpKind::kCast, "cast", 1, inferCast, BatchRule::kWeighted, "reorder").in(LowPrecision::kBf16AndFp16),
+    row(OpKind::kRotary, "rotary", 3, inferRotary, BatchRule::kAligned, "attention"),
 };
 static_assert(std::size(kOpKinds) == kOpKindCount, "a kind without a row");
 

@@ -53,8 +53,8 @@ enum class OpKind : std::uint8_t {
   // q[…,S,D], k[…,T,D], v[…,T,E], [mask]; batch dims broadcast, the mask to […,S,T]; scale, causal=1: query i sees keys
   // up to i. Result: softmax(scale·q·kᵀ + mask) · v. fill=a: instead of the sum, scores become a where the mask is not
   // zero; keep=a: where it is zero. heads_last=1: the result [N,H,S,E] is read as [N,S,H,E] later, and a kernel may lay
-  // it out so. products=bf16: q, k, v and the weights of v are rounded to bf16 for the products, whose sums are f32, as
-  // is the softmax; the same holds if q, k or v is bf16
+  // it out so; heads_last=2: [N,G,H,S,E] as [N,S,G,H,E]. products=bf16: q, k, v and the weights of v are rounded to
+  // bf16 for the products, whose sums are f32, as is the softmax; the same holds if q, k or v is bf16
   kAttention,
   // x[N,C,…], reduce[R,C], [b[R]], expand[C,R], [b[C]]; axes (number of pixel axes), activation, gate: unary
   // post-operations (namedPostOp). Result: x · gate(expand·activation(reduce·mean(x) + b) + b), the mean over all
@@ -135,8 +135,8 @@ enum class OpKind : std::uint8_t {
   kReshape,
   // x; order
   kPermute,
-  // x; axis, begin, end, step>0, [of]: the only size of the axis accepted, [least]: the least size; or axis, parts,
-  // part, [part_size]
+  // x; axis, begin, end, step>0, [of]: the only size of the axis accepted, [least]: the least size, [forward=1]:
+  // no negative begin accepted; or axis, parts, part, [part_size]
   kSlice,
   // x; axis, index (negative allowed), [of]: the only size of the axis accepted
   kSelect,
@@ -151,8 +151,15 @@ enum class OpKind : std::uint8_t {
   kReorder,
   // x; dtype
   kCast,
+  // Of language models.
+  // x[…,D], cos, sin (f32, of equal sizes, which broadcast to x but for the last axis); [rotated=R]: the first R values
+  // of each row (else all) are rotated, the others copied; [interleaved=1]: 2i and 2i + 1 are a pair, otherwise i and
+  // i + R/2. Tables have R columns, or with half=1 R/2: one for each pair. [tokens]: an axis (negative) along which the
+  // tables have x's size, whatever it is, or with first=1 at least that; of more rows the first are read.
+  // y = x·cos + r(x)·sin, where r turns each pair (a, b) into (-b, a)
+  kRotary,
 };
-constexpr int kOpKindCount = static_cast<int>(OpKind::kCast) + 1;
+constexpr int kOpKindCount = static_cast<int>(OpKind::kRotary) + 1;
 
 // The condition under which an operation keeps the samples of a batch apart (decided by sizes and attributes in
 // core/plan/batch_independence.cpp).

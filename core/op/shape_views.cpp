@@ -108,6 +108,7 @@ Verdict readSlice(const OpSpec& spec, const Dims& x, SliceRange* range) {
   const std::int64_t size = x[range->axis];
   if (spec.has("of") && spec.intOr("of", 0) != size) return Verdict::no("the dimension was split at another size");
   if (size < spec.intOr("least", 0)) return Verdict::no("the dimension is too small");
+  if (spec.intOr("forward", 0) != 0 && spec.intOr("begin", 0) < 0) return Verdict::no("the slice begins before zero");
   if (spec.has("parts")) return readPart(spec, size, range);
   const auto clamp = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size); };
   range->begin = clamp(spec.intOr("begin", 0));

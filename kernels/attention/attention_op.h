@@ -29,6 +29,8 @@ class AttentionOp final : public PreparedOp {
 
 // The dense layout in which axes a and b are exchanged.
 TensorDesc laidOutExchanged(const TensorDesc& desc, int a, int b);
+// The dense layout in which the axis of queries, the last but one, stands in front of `heads` axes before it.
+TensorDesc laidOutBehindQueries(const TensorDesc& desc, int heads);
 
 // The operation without run, items and thread_floats: the caller sets these, then calls divideAttention(). Null, with a
 // reason, if the heads of the operands cannot be walked together.

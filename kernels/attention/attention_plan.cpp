@@ -23,7 +23,8 @@ TensorDesc headsOf(const TensorDesc& desc) {
 bool describeAttention(const PrepareArgs& args, AttentionJob* job, TensorDesc* y) {
   const OpSpec& spec = args.spec;
   const int rank = args.dst[0].dims.rank;
-  *y = spec.intOr("heads_last", 0) != 0 && rank > 2 ? laidOutExchanged(args.dst[0], rank - 3, rank - 2) : args.dst[0];
+  const auto behind = static_cast<int>(std::clamp<std::int64_t>(spec.intOr("heads_last", 0), 0, kMaxRank));
+  *y = behind > 0 && rank > behind + 1 ? laidOutBehindQueries(args.dst[0], behind) : args.dst[0];
   std::vector<TensorDesc> tensors{headsOf(*y)};
   for (const TensorDesc& src : args.src) {
     if (!src.absent()) tensors.push_back(headsOf(alignRank(src, rank)));
@@ -67,6 +68,18 @@ TensorDesc laidOutExchanged(const TensorDesc& desc, int a, int b) {
   TensorDesc laid = contiguousDesc(desc.dtype, turned);
   std::swap(laid.strides[a], laid.strides[b]);
   laid.dims = desc.dims;
+  return laid;
+}
+
+TensorDesc laidOutBehindQueries(const TensorDesc& desc, int heads) {
+  const int queries = desc.dims.rank - 2, first = queries - heads;
+  TensorDesc laid = contiguousDesc(desc.dtype, desc.dims);
+  std::int64_t stride = desc.dims[queries + 1];
+  for (int axis = queries - 1; axis >= first; --axis) {
+    laid.strides[axis] = stride;
+    stride *= desc.dims[axis];
+  }
+  laid.strides[queries] = stride;
   return laid;
 }
 

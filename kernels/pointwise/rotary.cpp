@@ -42,9 +42,10 @@ void rotateTokenRef(const RotaryJob<double>& job, const double* sines, const dou
   for (std::int64_t head = 0; head < job.heads; ++head, x += job.head_stride, y += job.width) {
     for (std::int64_t i = 0; i < pairs; ++i) {
       const std::int64_t first = job.interleaved ? 2 * i : i, second = job.interleaved ? 2 * i + 1 : i + pairs;
-      const double a = x[first], b = x[second], sine = job.back ? -sines[i] : sines[i];
-      y[first] = a * cosines[i] - b * sine;
-      y[second] = b * cosines[i] + a * sine;
+      const std::int64_t of_first = job.whole_tables ? first : i, of_second = job.whole_tables ? second : i;
+      const double a = x[first], b = x[second], sign = job.back ? -1 : 1;
+      y[first] = a * cosines[of_first] - b * sign * sines[of_first];
+      y[second] = b * cosines[of_second] + a * sign * sines[of_second];
     }
     for (std::int64_t i = job.rotated; i < job.width; ++i) y[i] = x[i];
   }

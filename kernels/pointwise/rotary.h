@@ -12,11 +12,12 @@ namespace ipex_studio {
 template <typename T>
 struct RotaryJob {
   std::int64_t tokens = 0, heads = 0;
-  std::int64_t width = 0;    // of a head
-  std::int64_t rotated = 0;  // its first values that are rotated, an even number; the others are copied
-  bool interleaved = false;  // values 2i and 2i + 1 are a pair; otherwise i and i + rotated / 2
-  bool back = false;         // rotated by the negative angle, as gradients are
-  // Position p takes rotated / 2 values from row p of each table; rows are table_stride apart.
+  std::int64_t width = 0;     // of a head
+  std::int64_t rotated = 0;   // its first values that are rotated, an even number; the others are copied
+  bool interleaved = false;   // values 2i and 2i + 1 are a pair; otherwise i and i + rotated / 2
+  bool back = false;          // rotated by the negative angle, as gradients are
+  bool whole_tables = false;  // tables have a value for each rotated value instead of one for each pair
+  // Position p takes its values from row p of each table; rows are table_stride apart.
   const T *sines = nullptr, *cosines = nullptr;
   std::int64_t table_stride = 0;
   const std::int64_t* positions = nullptr;  // of tokens

@@ -101,6 +101,7 @@ inline void PrintTo(const Case& test, std::ostream* out) { *out << test.spec; }
   LIST(AttentionBf16, attentionBf16Cases)           \
   LIST(Recurrent, recurrentCases)                   \
   LIST(Attention, attentionCases)                   \
+  LIST(Rotary, rotaryCases)                         \
   LIST(SqueezeExcite, squeezeExciteCases)           \
   LIST(PointwiseDepthwise, pointwiseDepthwiseCases) \
   LIST(Bf16, bf16Cases)                             \

@@ -246,6 +246,36 @@ TEST_F(Decompose, SumsOverEdges) {
                            at::randn({9, 2, 1}), at::randn({9, 2, 3})});
 }
 
+TEST_F(Decompose, RotaryEmbeddingInAllForms) {
+  std::string text = "graph(%x : Tensor, %c : Tensor, %s : Tensor):\n", results;
+  int next = 0;
+  for (const char* form : {"", "interleaved=1,"}) {
+    for (const char* tables : {"rotated=8}", "rotated=6}", "half=1,rotated=8}", "half=1,rotated=6}"}) {
+      const std::string number = std::to_string(next++), spec = std::string(tables);
+      const bool half = spec[0] == 'h', part = spec.find('6') != std::string::npos;
+      // Attributes stand in the order of their names.
+      const std::string attributes = half ? "half=1," + std::string(form) + spec.substr(7) : form + spec;
+      text += "  %n" + number + " : str = prim::Constant[value=\"rotary{" + attributes + "\"]()\n";
+      const auto table = [&](const char* whole) {
+        const std::string columns = std::to_string((part ? 6 : 8) / (half ? 2 : 1));
+        text += "  %last" + number + whole + " : int = prim::Constant[value=-1]()\n  %zero" + number + whole +
+                " : int = prim::Constant[value=0]()\n  %end" + number + whole +
+                " : int = prim::Constant[value=" + columns + "]()\n  %one" + number + whole +
+                " : int = prim::Constant[value=1]()\n  %" + whole + number + " : Tensor = aten::slice(%" + whole +
+                ", %last" + number + whole + ", %zero" + number + whole + ", %end" + number + whole + ", %one" +
+                number + whole + ")\n";
+        return "%" + std::string(whole) + number;
+      };
+      const std::string cosines = table("c"), sines = table("s");
+      text +=
+          "  %y" + number + " : Tensor = ipex_studio::rotary(%x, " + cosines + ", " + sines + ", %n" + number + ")\n";
+      results += (results.empty() ? "%y" : ", %y") + number;
+    }
+  }
+  text += "  return (" + results + ")\n";
+  expectSameNumbers(text, {at::randn({2, 3, 5, 8}), at::randn({5, 8}), at::randn({5, 8})});
+}
+
 TEST_F(Decompose, LayerNormAsksForSizesWhereNoFactorTellsThem) {
   const std::string text =
       "graph(%x : Tensor, %r : Tensor):\n  %none : NoneType = prim::Constant()\n"

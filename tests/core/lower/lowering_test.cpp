@@ -159,6 +159,14 @@ const Expression kExpressions[] = {
      "1), -1)"},
     {"lines_of_numbers", "x * torch.linspace(-1.0, 2.0, x.size(3)) + torch.linspace(0.5, 1.0, x.size(2) // x.size(2))"},
     {"positions", "torch.arange(1, x.size(3), 2).to(6) * 0.5 + torch.exp(x.mean())"},
+    {"positions_behind_a_size",
+     "torch.arange(x.size(0), x.size(0) + x.size(3)).to(6) * 0.5 + torch.arange(x.size(0) - 1, x.size(3) + x.size(0) - "
+     "1).to(6) + torch.exp(x.mean())"},
+    {"written_by_index",
+     "torch.index_copy(x, 1, torch.argmax(x.flatten(2).mean([2]), 1)[0:1], x[:, 2:3] * 2.0) + torch.index_put(x, "
+     "[None, "
+     "torch.argmax(x.flatten(2).mean([2]), 1)[0:1] - 8], x[:, 1:2] + 1.0, False)"},
+    {"triangle_by_size", "torch.triu(x, x.size(0) - 1) + torch.tril(torch.full_like(x, 2.0), 1 - x.size(0))"},
     {"positions_by_size", "torch.arange(1, x.size(2) * x.size(3), x.size(3)).to(6) * 0.5 + torch.exp(x.mean())"},
     {"affine_grid",
      "torch.affine_grid_generator(x[:, 0, :2, :3], [x.size(0), 1, x.size(2), x.size(3)], False) * 2.0 + "

@@ -127,6 +127,21 @@ TEST(ShapeInference, OrderAndLookUps) {
   EXPECT_TRUE(refused(add, {f32(Dims{9, 4, 2}), ends, rows, ends, none}));
   EXPECT_TRUE(refused("gather_scatter{rank=2,reduction=add}", {like, ends, rows, ends, none}));
   EXPECT_TRUE(refused("gather_scatter{reduction=median}", {like, ends, rows, ends, none}));
+  const auto rotary = [](Dims table) { return std::vector<TensorDesc>{f32(Dims{2, 3, 5, 8}), f32(table), f32(table)}; };
+  EXPECT_EQ(resultOf("rotary{}", rotary({2, 1, 5, 8})), (Dims{2, 3, 5, 8}));
+  EXPECT_EQ(resultOf("rotary{half=1,rotated=6}", rotary({5, 3})), (Dims{2, 3, 5, 8}));
+  EXPECT_EQ(resultOf("rotary{first=1,tokens=-2}", rotary({7, 8})), (Dims{2, 3, 5, 8}));
+  EXPECT_TRUE(refused("rotary{}", rotary({7, 8})));
+  EXPECT_TRUE(refused("rotary{}", rotary({3, 1, 5, 8})));
+  EXPECT_TRUE(refused("rotary{}", rotary({1, 2, 3, 5, 8})));
+  EXPECT_TRUE(refused("rotary{tokens=-2}", rotary({1, 8})));
+  EXPECT_TRUE(refused("rotary{first=1,tokens=-2}", rotary({4, 8})));
+  EXPECT_TRUE(refused("rotary{first=1,tokens=-1}", rotary({5, 8})));
+  EXPECT_TRUE(refused("rotary{first=1,tokens=-3}", rotary({5, 8})));
+  for (const char* text : {"rotary{half=1}", "rotary{rotated=6}", "rotary{rotated=10}", "rotary{rotated=7}"})
+    EXPECT_TRUE(refused(text, rotary({5, 8}))) << text;
+  EXPECT_TRUE(refused("rotary{}", {f32(Dims{5, 8}), f32(Dims{5, 8}), f32(Dims{1, 8})}));
+  EXPECT_TRUE(refused("rotary{}", {s64(Dims{5, 8}), f32(Dims{5, 8}), f32(Dims{5, 8})}));
   EXPECT_EQ(resultOf("fourier{}", {f32(Dims{2, 3, 9}), TensorDesc()}), (Dims{2, 3, 5, 2}));
   EXPECT_EQ(resultOf("fourier{frame=8,hop=3,result=magnitude}", {f32(Dims{2, 20}), f32(Dims{8})}), (Dims{2, 5, 5}));
   for (const char* text : {"fourier{frame=21}", "fourier{frame=0}", "fourier{frame=8,hop=0}", "fourier{frame=7}",

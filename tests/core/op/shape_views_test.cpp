@@ -288,6 +288,7 @@ TEST(Views, RefusesWhatDoesNotFit) {
                               "slice{axis=0,step=0}",
                               "slice{axis=0,step=-1}",
                               "slice{axis=1,of=4}",
+                              "slice{axis=0,begin=-1,forward=1}",
                               "select{axis=0,index=2}",
                               "select{axis=0,index=-3}",
                               "select{axis=-4}",

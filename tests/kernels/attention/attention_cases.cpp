@@ -11,6 +11,10 @@ const std::vector<Case>& attentionCases() {
       {"attention{scale=0.25}", {of({2, 3, 20, 16}), of({2, 3, 20, 16}), of({2, 3, 20, 16}), none}, simd},
       {"attention{heads_last=1,scale=0.35}", {of({2, 3, 33, 8}), of({2, 3, 33, 8}), of({2, 3, 33, 8}), none}, simd},
       {"attention{heads_last=1}", {of({6, 9, 5}), of({6, 9, 5}), of({6, 9, 5}), none}, simd},
+      {"attention{heads_last=2,scale=0.35}",
+       {of({2, 3, 4, 33, 8}), of({2, 3, 1, 35, 8}), of({2, 3, 1, 35, 7}), of({2, 1, 1, 33, 35})},
+       simd},
+      {"attention{heads_last=2}", {of({2, 3, 1, 16}), of({2, 1, 40, 16}), of({2, 1, 40, 16}), none}, simd},
       {"attention{}", {of({7, 5}), of({11, 5}), of({11, 3}), none}, simd},
       // More queries than one block, more keys than one block, all tails.
       {"attention{scale=0.2}", {of({2, 131, 24}), of({2, 531, 24}), of({2, 531, 17}), none}, simd},

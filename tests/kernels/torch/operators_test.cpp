@@ -114,6 +114,7 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::linear_units(Tensor x, Tensor weight, Tensor? bias, str activation, Tensor? factor, Tensor[] "
           "addends) -> Tensor",
           "ipex_studio::normalize_rows(Tensor x, Tensor? weight, Tensor? bias, float eps, bool centered) -> Tensor",
+          "ipex_studio::rotary(Tensor x, Tensor cos, Tensor sin, str spec) -> Tensor",
           "ipex_studio::rotary_embedding(Tensor x, Tensor sin, Tensor cos, Tensor? positions, int rotary_dim, bool "
           "interleaved) -> Tensor",
           "ipex_studio::spmm(Tensor rowptr, Tensor col, Tensor? place, Tensor? value, Tensor x, str reduce, Tensor[] "
