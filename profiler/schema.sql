@@ -17,7 +17,9 @@
 --        ├─ pass_gain                 what passes gain, measured by leaving them out
 --        ├─ curves ── curve_point     times over threads, instances, batch sizes and precisions
 --        └─ training ─┬─ training_step
---                     └─ training_epoch
+--                     ├─ training_epoch
+--                     ├─ training_layer   layers of steps that were profiled
+--                     └─ training_memory
 --   tuning ── tuning_candidate        kept from job to job, like the two tables after it
 --   model_input, trusted_model, model_mark; job ── job_mark: names and pins
 --
@@ -372,7 +374,8 @@ CREATE TABLE training (
   parameters       INTEGER NOT NULL,        -- count of numbers that are trained
   threads          INTEGER NOT NULL,        -- count
   resumed_at       INTEGER NOT NULL,        -- step of the checkpoint that it went on from; 0: it began anew
-  finished         INTEGER NOT NULL         -- 0 or 1; 0: interrupted, or failed
+  finished         INTEGER NOT NULL,        -- 0 or 1; 0: interrupted, or failed
+  fault            TEXT    NOT NULL DEFAULT ''  -- 'step 3: aten::log of head', the first operation that made NaN; ''
 ) STRICT;
 
 -- A step of a training; in long ones a row stands for several successive steps and holds their means.
@@ -400,6 +403,35 @@ CREATE TABLE training_epoch (
   metric     REAL,                          -- training.metric on the data kept for validation; NULL: not judged
   elapsed_ns INTEGER NOT NULL,              -- steps and validation
   PRIMARY KEY (job_id, epoch)
+) STRICT, WITHOUT ROWID;
+
+-- What a layer took in a step that was profiled.
+CREATE TABLE training_layer (
+  job_id        INTEGER NOT NULL REFERENCES training ON DELETE CASCADE,
+  step          INTEGER NOT NULL,           -- 1-based number
+  position      INTEGER NOT NULL,           -- 0-based, the longest layer first
+  layer         TEXT    NOT NULL,           -- module path, 'layer1.0.conv1', or the kind of operations, 'aten::relu'
+  forward_ns    INTEGER NOT NULL,           -- its operations in forward
+  backward_ns   INTEGER NOT NULL,           -- their gradient functions
+  update_ns     INTEGER NOT NULL,           -- share of the optimizer's time
+  parameters    INTEGER NOT NULL,           -- count of numbers of it that are trained
+  gradient_norm REAL,                       -- of its parameters; NULL: it has none, or the norm was not finite
+  kept_bytes    INTEGER NOT NULL,           -- what its forward left allocated
+  PRIMARY KEY (job_id, step, position)
+) STRICT, WITHOUT ROWID;
+
+-- The memory of tensors over a step that was profiled; what there was before the step is not in it.
+CREATE TABLE training_memory (
+  job_id           INTEGER NOT NULL REFERENCES training ON DELETE CASCADE,
+  step             INTEGER NOT NULL,        -- 1-based number
+  position         INTEGER NOT NULL,        -- 0-based
+  at_ns            INTEGER NOT NULL,        -- since forward began
+  phase            TEXT    NOT NULL,        -- 'forward' or 'backward'
+  layer            TEXT    NOT NULL,        -- of the operation that has just ended; '': none is known
+  activation_bytes INTEGER NOT NULL,        -- all but the gradients of parameters
+  gradient_bytes   INTEGER NOT NULL,        -- gradients of parameters
+  peak_bytes       INTEGER NOT NULL,        -- the most of both at once since the row before
+  PRIMARY KEY (job_id, step, position)
 ) STRICT, WITHOUT ROWID;
 
 -- Measurements that kernels were chosen by: one row for a step with its shapes, or ("plan <sha256>") for the choice

@@ -10,16 +10,64 @@ bool knowsTrainings(Connection& connection) {
   return connection.integer("PRAGMA user_version") >= kTrainingSchemaVersion;
 }
 
+// Writes rows whose positions count from 0 in each step.
+template <class Record, class Bind>
+void insertByStep(Statement& insert, std::int64_t job_id, const std::vector<Record>& records, const Bind& bind) {
+  std::int64_t step = -1, position = 0;
+  for (const Record& record : records) {
+    position = record.step == step ? position + 1 : 0;
+    step = record.step;
+    bind(insert, job_id, step, position, record);
+    insert.run();
+  }
+}
+
+void insertProfile(Connection& connection, std::int64_t job_id, const TrainingRecord& training) {
+  Statement layer(connection, "INSERT INTO training_layer VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+  insertByStep(layer, job_id, training.layers,
+               [](Statement& row, std::int64_t job, std::int64_t step, std::int64_t position, const TrainingLayer& l) {
+                 row.bind(job, step, position, l.layer, l.forward_ns, l.backward_ns, l.update_ns, l.parameters,
+                          l.gradient_norm, l.kept_bytes);
+               });
+  Statement memory(connection, "INSERT INTO training_memory VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+  insertByStep(memory, job_id, training.memory,
+               [](Statement& row, std::int64_t job, std::int64_t step, std::int64_t position, const TrainingMemory& m) {
+                 row.bind(job, step, position, m.at_ns, m.phase, m.layer, m.activation_bytes, m.gradient_bytes,
+                          m.peak_bytes);
+               });
+}
+
+void selectProfile(Connection& connection, std::int64_t job_id, TrainingRecord* training) {
+  if (connection.integer("PRAGMA user_version") < kTrainingProfileSchemaVersion) return;
+  Statement fault(connection, "SELECT fault FROM training WHERE job_id = ?1");
+  if (fault.bind(job_id).next()) training->fault = fault.text(0);
+  Statement layer(connection,
+                  "SELECT step, layer, forward_ns, backward_ns, update_ns, parameters, gradient_norm, kept_bytes FROM "
+                  "training_layer WHERE job_id = ?1 ORDER BY step, position");
+  for (layer.bind(job_id); layer.next();) {
+    training->layers.push_back({layer.integer(0), layer.text(1), layer.integer(2), layer.integer(3), layer.integer(4),
+                                layer.integer(5), layer.real(6), layer.integer(7)});
+  }
+  Statement memory(connection,
+                   "SELECT step, at_ns, phase, layer, activation_bytes, gradient_bytes, peak_bytes FROM "
+                   "training_memory WHERE job_id = ?1 ORDER BY step, position");
+  for (memory.bind(job_id); memory.next();) {
+    training->memory.push_back({memory.integer(0), memory.integer(1), memory.text(2), memory.text(3), memory.integer(4),
+                                memory.integer(5), memory.integer(6)});
+  }
+}
+
 }  // namespace
 
 void insertTraining(Connection& connection, std::int64_t job_id, const JobRecord& job) {
   if (!job.training) return;
   const TrainingRecord& t = *job.training;
-  Statement insert(connection,
-                   "INSERT INTO training VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)");
+  Statement insert(
+      connection,
+      "INSERT INTO training VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)");
   insert
       .bind(job_id, t.loss, t.optimizer, t.schedule, t.precision, t.metric, t.higher_is_better, t.epochs,
-            t.steps_per_epoch, t.batch, t.samples, t.parameters, t.threads, t.resumed_at, t.finished)
+            t.steps_per_epoch, t.batch, t.samples, t.parameters, t.threads, t.resumed_at, t.finished, t.fault)
       .run();
   Statement step(connection, "INSERT INTO training_step VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)");
   for (const TrainingStep& s : t.steps) {
@@ -29,6 +77,7 @@ void insertTraining(Connection& connection, std::int64_t job_id, const JobRecord
   }
   Statement epoch(connection, "INSERT INTO training_epoch VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
   for (const TrainingEpoch& e : t.ends) epoch.bind(job_id, e.epoch, e.step, e.loss, e.metric, e.elapsed_ns).run();
+  insertProfile(connection, job_id, t);
 }
 
 std::shared_ptr<const TrainingRecord> selectTraining(Connection& connection, std::int64_t job_id) {
@@ -58,6 +107,7 @@ std::shared_ptr<const TrainingRecord> selectTraining(Connection& connection, std
                   "SELECT epoch, step, loss, metric, elapsed_ns FROM training_epoch WHERE job_id = ?1 ORDER BY epoch");
   for (epoch.bind(job_id); epoch.next();)
     t.ends.push_back({epoch.integer(0), epoch.integer(1), epoch.real(2), epoch.real(3), epoch.integer(4)});
+  selectProfile(connection, job_id, &t);
   return training;
 }
 

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "profiler/aligned_rows.h"
 #include "profiler/text.h"
 
 namespace ipex_studio {
@@ -17,7 +19,76 @@ std::string metricText(const std::string& metric, double value) {
 
 std::string share(double part, double whole) { return fmt::format("{:.0f} %", whole > 0 ? 100 * part / whole : 0); }
 
+template <class Row>
+std::vector<Row> ofLastStep(const std::vector<Row>& rows) {
+  const auto first =
+      std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.step == rows.back().step; });
+  return {first, rows.end()};
+}
+
+std::string ms(std::int64_t ns) { return msText(static_cast<double>(ns)); }
+
+std::vector<std::string> layerRow(const TrainingLayer& layer, double whole_ns) {
+  const std::int64_t all = layer.forward_ns + layer.backward_ns + layer.update_ns;
+  return {ellipsized(printable(layer.layer), 44),
+          ms(layer.forward_ns),
+          ms(layer.backward_ns),
+          layer.update_ns > 0 ? ms(layer.update_ns) : "",
+          share(static_cast<double>(all), whole_ns),
+          layer.parameters > 0 ? fmt::format("{}", layer.parameters) : "",
+          std::isfinite(layer.gradient_norm) ? fmt::format("{:.3g}", layer.gradient_norm) : "",
+          megabytes(layer.kept_bytes)};
+}
+
 }  // namespace
+
+std::vector<TrainingLayer> lastLayers(const TrainingRecord& training) { return ofLastStep(training.layers); }
+
+std::vector<TrainingMemory> lastMemory(const TrainingRecord& training) { return ofLastStep(training.memory); }
+
+const TrainingMemory* peakOf(const std::vector<TrainingMemory>& memory) {
+  const auto most =
+      std::max_element(memory.begin(), memory.end(),
+                       [](const TrainingMemory& a, const TrainingMemory& b) { return a.peak_bytes < b.peak_bytes; });
+  return most == memory.end() ? nullptr : &*most;
+}
+
+std::string profileText(const TrainingRecord& training) {
+  constexpr std::size_t kShown = 12;
+  const std::vector<TrainingLayer> layers = lastLayers(training);
+  if (layers.empty()) return "";
+  double whole_ns = 0;
+  for (const TrainingLayer& layer : layers)
+    whole_ns += static_cast<double>(layer.forward_ns + layer.backward_ns + layer.update_ns);
+  TextRows rows{{fmt::format("layers of step {}", layers.front().step), "forward ms", "backward ms", "update ms",
+                 "share", "parameters", "gradient", "kept MB"}};
+  TrainingLayer others;
+  double squares = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (i < kShown) {
+      rows.push_back(layerRow(layers[i], whole_ns));
+      continue;
+    }
+    for (std::int64_t TrainingLayer::*sum :
+         {&TrainingLayer::forward_ns, &TrainingLayer::backward_ns, &TrainingLayer::update_ns,
+          &TrainingLayer::parameters, &TrainingLayer::kept_bytes})
+      others.*sum += layers[i].*sum;
+    if (std::isfinite(layers[i].gradient_norm)) squares += layers[i].gradient_norm * layers[i].gradient_norm;
+  }
+  if (layers.size() > kShown) {
+    others.layer = fmt::format("{} others", layers.size() - kShown);
+    others.gradient_norm = std::sqrt(squares);
+    rows.push_back(layerRow(others, whole_ns));
+  }
+  std::string text = alignedRows(rows);
+  const std::vector<TrainingMemory> memory = lastMemory(training);
+  if (const TrainingMemory* peak = peakOf(memory)) {
+    text += fmt::format("tensors of a step: {:.3g} MB at most, {:.3g} MB of it gradients, in {}{}{}\n",
+                        1e-6 * static_cast<double>(peak->peak_bytes), 1e-6 * static_cast<double>(peak->gradient_bytes),
+                        printable(peak->phase), peak->layer.empty() ? "" : " of ", printable(peak->layer));
+  }
+  return text;
+}
 
 std::string epochLine(const TrainingRecord& training, const TrainingEpoch& epoch) {
   std::string line = fmt::format("epoch {} of {}: ", epoch.epoch, training.epochs);

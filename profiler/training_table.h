@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/record/records.h"
 #include "profiler/database.h"
@@ -18,6 +19,15 @@ std::string trainingName(const TrainingSummary& training);
 std::string trainingLine(const JobRecord& job);
 // Where the time of a step goes, as one line; empty without steps.
 std::string stepLine(const TrainingRecord& training);
+
+// The rows of the last step that was profiled.
+std::vector<TrainingLayer> lastLayers(const TrainingRecord& training);
+std::vector<TrainingMemory> lastMemory(const TrainingRecord& training);
+// The row with the most memory; null without rows.
+const TrainingMemory* peakOf(const std::vector<TrainingMemory>& memory);
+// Layers and memory of that step as lines that end with a newline: the longest layers, and the sum of the others. Empty
+// if no step was profiled.
+std::string profileText(const TrainingRecord& training);
 
 // Mean times of a step, and what they are for.
 struct StepShares {

@@ -321,6 +321,29 @@ void describe(V& v, TrainingEpoch& r) {
 }
 
 template <class V>
+void describe(V& v, TrainingLayer& r) {
+  v("step", r.step, Range::kNonNegative);
+  v("layer", r.layer);
+  v("forward_ns", r.forward_ns, Range::kNonNegative);
+  v("backward_ns", r.backward_ns, Range::kNonNegative);
+  v("update_ns", r.update_ns, Range::kNonNegative);
+  v("parameters", r.parameters, Range::kNonNegative);
+  v("gradient_norm", r.gradient_norm);
+  v("kept_bytes", r.kept_bytes);
+}
+
+template <class V>
+void describe(V& v, TrainingMemory& r) {
+  v("step", r.step, Range::kNonNegative);
+  v("at_ns", r.at_ns, Range::kNonNegative);
+  v("phase", r.phase);
+  v("layer", r.layer);
+  v("activation_bytes", r.activation_bytes);
+  v("gradient_bytes", r.gradient_bytes, Range::kNonNegative);
+  v("peak_bytes", r.peak_bytes, Range::kNonNegative);
+}
+
+template <class V>
 void describe(V& v, TrainingRecord& r) {
   v("loss", r.loss);
   v("optimizer", r.optimizer);
@@ -338,6 +361,9 @@ void describe(V& v, TrainingRecord& r) {
   v("finished", r.finished);
   v("steps", r.steps);
   v("ends", r.ends);
+  v("fault", r.fault);
+  v("layers", r.layers);
+  v("memory", r.memory);
 }
 
 template <class V>

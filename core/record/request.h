@@ -62,6 +62,7 @@ struct TrainRequest {
   double clip_norm = 0;         // largest norm of all gradients together; 0: any
   std::int64_t checkpoint_steps = 0;  // steps between checkpoints; 0: by time alone
   double checkpoint_s = 60;           // seconds between checkpoints
+  std::int64_t profile_every = 100;   // steps from one whose layers and memory are recorded to the next; 0: none
   bool resume = false;                // goes on from the checkpoint beside the output
 };
 

@@ -515,6 +515,11 @@ void describe(V& v, Request& r) {
     Flag(FlagSet::kTrain, "--checkpoint-every", "SECONDS", "Write a checkpoint, OUTPUT.checkpoint, so often.")
         .positive()
         .showingDefault());
+  v(JsonField("train.profile_every"), r.train.profile_every,
+    Flag(FlagSet::kTrain, "--profile-every", "N",
+         "Record layers and memory of every Nth step, from the third on; 1: of all, 0: of none.")
+        .notNegative()
+        .showingDefault());
   v(JsonField("train.resume"), r.train.resume,
     Flag(FlagSet::kTrain, "--resume", "", "Go on from OUTPUT.checkpoint, also for more epochs than before."));
 

@@ -30,6 +30,30 @@ struct TrainingEpoch {
   std::int64_t elapsed_ns = 0;  // its steps and its validation
 };
 
+// What the operations of one module that stands in the code of forward, or of one kind where no module is known, took
+// in a step that was profiled.
+struct TrainingLayer {
+  std::int64_t step = 0;
+  std::string layer;  // "layer1.0.conv1", or "aten::relu"
+  std::int64_t forward_ns = 0;
+  std::int64_t backward_ns = 0;
+  std::int64_t update_ns = 0;   // its share of the optimizer's time, by what its parameters took on all threads
+  std::int64_t parameters = 0;  // numbers of it that are trained
+  double gradient_norm = 0;     // of its parameters; NaN: none of them has a gradient
+  std::int64_t kept_bytes = 0;  // what its forward left allocated, for the backward or for layers behind it
+};
+
+// The memory of tensors behind one operation of a step that was profiled; that of before the step is not in it.
+struct TrainingMemory {
+  std::int64_t step = 0;
+  std::int64_t at_ns = 0;  // since the forward began
+  std::string phase;       // "forward" or "backward"
+  std::string layer;       // as TrainingLayer has it; empty: none is known
+  std::int64_t activation_bytes = 0;
+  std::int64_t gradient_bytes = 0;  // of parameters
+  std::int64_t peak_bytes = 0;      // the most of both at once since the operation before
+};
+
 // One training: its settings, steps and epochs.
 struct TrainingRecord {
   std::string loss;       // "cross_entropy"
@@ -48,6 +72,9 @@ struct TrainingRecord {
   bool finished = false;        // false: interrupted, or failed
   std::vector<TrainingStep> steps;
   std::vector<TrainingEpoch> ends;  // of epochs
+  std::string fault;  // what ended it with NaN or infinity: "step 3: aten::log of head (net.py:12)"; empty: nothing did
+  std::vector<TrainingLayer> layers;   // by step, the longest first
+  std::vector<TrainingMemory> memory;  // by step and time
 };
 
 }  // namespace ipex_studio

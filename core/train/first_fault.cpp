@@ -2,9 +2,12 @@
 #include "core/train/first_fault.h"
 
 #include <fmt/format.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "core/graph/origins.h"
 #include "core/model/node_runner.h"
@@ -23,6 +26,43 @@ bool anyFaulty(const NodeRunner& runner, const Values& values, bool nan) {
     const torch::jit::IValue& seen = runner.valueOf(value);
     return seen.isTensor() && isFaulty(seen.toTensor(), nan);
   });
+}
+
+using Tensors = std::vector<at::Tensor>;
+
+bool anyNotFinite(const Tensors& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor& tensor) {
+    return isFaulty(tensor, /*nan=*/true) || isFaulty(tensor, /*nan=*/false);
+  });
+}
+
+// Looks at what a gradient function takes and gives.
+class FiniteCheck : public torch::autograd::FunctionPostHook {
+ public:
+  FiniteCheck(const torch::autograd::Node* function, std::function<void(const torch::autograd::Node*)> found)
+      : function_(function), found_(std::move(found)) {}
+  Tensors operator()(const Tensors& outputs, const Tensors& inputs) override {
+    if (anyNotFinite(outputs) && !anyNotFinite(inputs)) found_(function_);
+    return outputs;
+  }
+
+ private:
+  const torch::autograd::Node* function_;
+  std::function<void(const torch::autograd::Node*)> found_;
+};
+
+// All gradient functions behind `root`.
+std::vector<torch::autograd::Node*> gradientFunctions(const std::shared_ptr<torch::autograd::Node>& root) {
+  std::vector<torch::autograd::Node*> all;
+  if (!root) return all;
+  std::unordered_set<const torch::autograd::Node*> seen{root.get()};
+  all.push_back(root.get());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const torch::autograd::Edge& edge : all[i]->next_edges()) {
+      if (edge.function && seen.insert(edge.function.get()).second) all.push_back(edge.function.get());
+    }
+  }
+  return all;
 }
 
 std::string placeOf(const torch::jit::Node* node) {
@@ -51,6 +91,21 @@ std::string firstFault(const torch::jit::Module& module, const Inputs& arguments
   } catch (const std::exception&) {
     // A node found before the failure stays found.
   }
+  return found;
+}
+
+std::string firstGradientFault(const at::Tensor& loss, const std::function<std::string(std::int64_t)>& layer_of) {
+  std::string found;
+  for (torch::autograd::Node* function : gradientFunctions(loss.grad_fn())) {
+    function->add_post_hook(std::make_unique<FiniteCheck>(function, [&](const torch::autograd::Node* at) {
+      if (!found.empty()) return;
+      const std::string layer = layer_of(static_cast<std::int64_t>(at->sequence_nr()));
+      const std::string name = at->name();
+      const bool own = name.rfind("torch::autograd::", 0) == 0;  // a class of ours: its layer says more
+      found = layer.empty() ? name : own ? "the gradient of " + layer : name + ", the gradient of " + layer;
+    }));
+  }
+  loss.backward();
   return found;
 }
 

@@ -183,19 +183,43 @@ at::Tensor Training::lossOf(const Inputs& arguments, const at::Tensor& targets, 
 }
 
 std::unique_ptr<LayerTimer> Training::timerOfStep() const {
-  constexpr std::int64_t kTimed = 2;  // the steps before it make what all others use
-  return done_ - resumed_at_ == kTimed ? std::make_unique<LayerTimer>() : nullptr;
+  constexpr std::int64_t kFirst = 2;  // behind those that make what all others use
+  const std::int64_t index = done_ - resumed_at_ - kFirst;
+  const bool profiled = options_.profile_every > 0 && index >= 0 && index % options_.profile_every == 0;
+  return profiled ? std::make_unique<LayerTimer>(names_, parameters_) : nullptr;
 }
 
-void Training::requireFiniteGradients(double norm) const {
+double Training::update(LayerTimer* timer, double learning_rate) {
+  if (timer == nullptr) return optimizer_.step(learning_rate, options_.clip_norm);
+  std::vector<std::int64_t> each_ns;
+  const std::int64_t begin = nowNs();
+  const double norm = optimizer_.step(learning_rate, options_.clip_norm, &each_ns);
+  timer->update(nowNs() - begin, each_ns);
+  return norm;
+}
+
+// The step runs again with a look at each gradient function, to tell where it begins.
+void Training::requireFiniteGradients(double norm, const Inputs& arguments, const at::Tensor& targets) {
   if (std::isfinite(norm)) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const at::Tensor& gradient = parameters_[i].grad();
     if (!gradient.defined() || gradient.to_dense().isfinite().all().item<bool>()) continue;
+    {
+      const at::NoGradGuard no_gradients;
+      putBuffersBack();
+    }
+    SeededGenerator generator;
+    generator.seed(randomSeed(done_));
+    for (const at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+    LayerTimer timer(names_, parameters_);
+    at::Tensor output;
+    const at::Tensor loss = lossOf(arguments, targets, &timer, &output);
+    const std::string place = firstGradientFault(loss, [&timer](std::int64_t number) { return timer.layerOf(number); });
+    fault_ = fmt::format("step {}: {}", done_ + 1, place.empty() ? "the gradient of " + names_[i] : place);
     throw Error(ExitCode::kAccuracy,
-                fmt::format("The gradient of {} is not finite at step {}, while the loss still is; lower the learning "
-                            "rate, or look at the operation that reads it.",
-                            names_[i], done_ + 1));
+                fmt::format("The gradient of {} is not finite at step {}{}, while the loss still is; lower the "
+                            "learning rate, or look at the operation that reads it.",
+                            names_[i], done_ + 1, place.empty() ? "" : ", first out of " + place));
   }
 }
 
@@ -204,12 +228,14 @@ void Training::refuseLoss(double loss, const Inputs& arguments) {
   for (std::size_t i = 0; i < parameters_.size() && where.empty(); ++i) {
     if (!parameters_[i].isfinite().all().item<bool>())
       where = fmt::format("because the parameter {} is not finite", names_[i]);
+    if (!where.empty()) fault_ = fmt::format("step {}: the parameter {}", done_ + 1, names_[i]);
   }
   if (where.empty()) {
     const TrainingForward::PlainOrder plain(forward_);
     SeededGenerator generator;
     generator.seed(randomSeed(done_));
     const std::string place = firstFault(module_, arguments, std::isnan(loss));
+    fault_ = fmt::format("step {}: {}", done_ + 1, place.empty() ? "the loss" : place);
     where = place.empty() ? "first in the loss itself" : "first out of " + place;
   }
   throw Error(ExitCode::kAccuracy,
@@ -256,10 +282,9 @@ TrainingStep Training::step() {
     for (const at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
     timer ? timer->backward([&loss] { loss.backward(); }) : loss.backward();
     const std::int64_t backward = nowNs();
-    if (timer) layer_times_ = timer->times();
     step.learning_rate = optimizer_.learningRate() * schedule_.factor(done_);
-    step.gradient_norm = optimizer_.step(step.learning_rate, options_.clip_norm);
-    requireFiniteGradients(step.gradient_norm);
+    step.gradient_norm = update(timer.get(), step.learning_rate);
+    requireFiniteGradients(step.gradient_norm, arguments, batch.targets);
     step.backward_ns = backward - forward;
     step.update_ns = nowNs() - backward;
   } catch (const Error&) {
@@ -268,6 +293,7 @@ TrainingStep Training::step() {
     throw;
   }
   step.step = ++done_;
+  if (timer) profile_ = timer->profile(step.step);
   step.accuracy = accuracyOf(loss_, output, batch.targets);
   step.data_ns = read - begin;
   step.forward_ns = forward - read;
@@ -291,6 +317,7 @@ bool Training::run(TrainingWatch& watch, std::int64_t steps) {
       epoch_loss_ += step.loss;
       ++epoch_steps_;
       watch.onStep(step);
+      if (!profile_.layers.empty() && profile_.layers.front().step == step.step) watch.onProfile(profile_);
     }
   } catch (const Error&) {
     throw;

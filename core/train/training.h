@@ -34,7 +34,10 @@ struct TrainingOptions {
   double clip_norm = 0;    // largest norm of all gradients together; 0: any
   bool bf16 = false;       // autocast: convolutions and matrix products in BF16, parameters in FP32
   bool by_kernels = true;  // layers by operators of ours (training_layers.h); false: libtorch's
-  std::string metric;      // as Metric::fromName() takes it; empty: top-1 where there are labels, else the loss
+  // Steps from one that is profiled to the next, from the third one on: those before it make what all others use.
+  // 0: none.
+  std::int64_t profile_every = 100;
+  std::string metric;  // as Metric::fromName() takes it; empty: top-1 where there are labels, else the loss
   // Arguments of forward for a batch's values; empty: the values themselves.
   std::function<Inputs(const Inputs&)> arguments;
 };
@@ -44,6 +47,7 @@ class TrainingWatch {
  public:
   virtual ~TrainingWatch() = default;
   virtual void onStep(const TrainingStep& /*step*/) {}
+  virtual void onProfile(const StepProfile& /*profile*/) {}
   virtual void onEpoch(const TrainingEpoch& /*epoch*/) {}
   virtual void onValidation(std::int64_t /*batch*/, std::int64_t /*batches*/) {}
   // True if the training is to end before its next step, or in the middle of a validation.
@@ -69,8 +73,11 @@ class Training {
   // Seed of the random numbers that forward draws in step `index` from 0 on.
   std::uint64_t randomSeed(std::int64_t index) const;
 
-  // The layers of the third step that was done here; empty before it.
-  const std::vector<LayerTime>& layerTimes() const { return layer_times_; }
+  // The last step that was profiled; empty before there is one.
+  const StepProfile& profile() const { return profile_; }
+  // The operation where NaN or infinity began, for run() that threw because of it: "step 3: aten::log of head"; empty
+  // otherwise.
+  const std::string& fault() const { return fault_; }
 
   // Trains until all epochs are over, `watch` stops it, or `steps` more are done. Returns true if all epochs are over.
   // Throws Error(kAccuracy) before the update of a step whose loss or gradients are not finite, with the parameter or
@@ -91,7 +98,8 @@ class Training {
   // `timer`: null if nobody asks for times.
   at::Tensor lossOf(const Inputs& arguments, const at::Tensor& targets, LayerTimer* timer, at::Tensor* output);
   std::unique_ptr<LayerTimer> timerOfStep() const;
-  void requireFiniteGradients(double norm) const;
+  double update(LayerTimer* timer, double learning_rate);
+  void requireFiniteGradients(double norm, const Inputs& arguments, const at::Tensor& targets);
   [[noreturn]] void refuseLoss(double loss, const Inputs& arguments);
   void keepBuffers();
   void putBuffersBack();
@@ -122,7 +130,8 @@ class Training {
   std::vector<std::pair<std::string, at::Tensor>> buffers_;  // before the step
   std::int64_t done_ = 0;
   std::int64_t resumed_at_ = 0;
-  std::vector<LayerTime> layer_times_;
+  StepProfile profile_;
+  std::string fault_;
   std::int64_t judged_ = 0;       // epochs whose end was seen
   double epoch_loss_ = 0;         // sum over steps of this epoch
   std::int64_t epoch_steps_ = 0;  // steps in it

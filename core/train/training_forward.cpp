@@ -8,7 +8,9 @@
 namespace ipex_studio {
 namespace {
 
-constexpr auto kWeightOrder = at::MemoryFormat::ChannelsLast;
+at::MemoryFormat weightOrder(const at::Tensor& weight) {
+  return weight.dim() == 5 ? at::MemoryFormat::ChannelsLast3d : at::MemoryFormat::ChannelsLast;
+}
 
 // The parameter of the module that `value` reads; undefined if it is none.
 at::Tensor parameterOf(const torch::jit::Value* value, const torch::jit::Module& module) {
@@ -29,8 +31,8 @@ at::Tensor parameterOf(const torch::jit::Value* value, const torch::jit::Module&
 }
 
 bool isForWeightOrder(const at::Tensor& weight) {
-  return weight.defined() && weight.dim() == 4 && weight.scalar_type() == at::kFloat && weight.is_leaf() &&
-         weight.is_contiguous() && !weight.is_contiguous(kWeightOrder);
+  return weight.defined() && (weight.dim() == 4 || weight.dim() == 5) && weight.scalar_type() == at::kFloat &&
+         weight.is_leaf() && weight.is_contiguous() && !weight.is_contiguous(weightOrder(weight));
 }
 
 }  // namespace
@@ -43,7 +45,7 @@ TrainingForward::TrainingForward(torch::jit::Module module, bool by_kernels)
   for (const torch::jit::Value* value : layers.weights) {
     at::Tensor weight = parameterOf(value, module_);
     if (!isForWeightOrder(weight)) continue;
-    weight.set_data(weight.detach().contiguous(kWeightOrder));
+    weight.set_data(weight.detach().contiguous(weightOrder(weight)));
     weights_.push_back(weight);
   }
   executor_ = std::make_unique<torch::jit::GraphExecutor>(graph_, "forward");

@@ -60,19 +60,31 @@ bool isKnownAs(const Value* value, bool truth) {
   return known && known->isBool() && known->toBool() == truth;
 }
 
-// The operands of ipex_studio::conv2d; empty if the node is no convolution of images.
-std::vector<Value*> convolutionOperands(Node* node) {
+// A convolution in a graph, and the operator that takes its place.
+struct ConvolutionKind {
+  const char* stock;
+  const char* own;
+  std::size_t axes;
+};
+
+constexpr ConvolutionKind kConvolutions[] = {{"aten::conv1d", "ipex_studio::conv1d", 1},
+                                             {"aten::conv2d", "ipex_studio::conv2d", 2},
+                                             {"aten::conv3d", "ipex_studio::conv3d", 3}};
+
+// The operands of the operator; empty if the node is no such convolution.
+std::vector<Value*> convolutionOperands(Node* node, const ConvolutionKind& kind) {
   const auto inputs = node->inputs();
   const auto operands = [&](std::size_t groups) {
     std::vector<Value*> values(inputs.begin(), inputs.begin() + 6);
     values.push_back(inputs[groups]);
     return values;
   };
-  if (isKind(node, "aten::conv2d")) {
+  if (isKind(node, kind.stock)) {
     const bool padded_by_name = inputs[4]->type()->kind() == c10::TypeKind::StringType;
     return padded_by_name ? std::vector<Value*>{} : operands(6);
   }
-  if (isKind(node, "aten::_convolution") && isKnownAs(inputs[6], false) && isListOf(inputs[3], 2)) return operands(8);
+  if (isKind(node, "aten::_convolution") && isKnownAs(inputs[6], false) && isListOf(inputs[3], kind.axes))
+    return operands(8);
   return {};
 }
 
@@ -182,7 +194,10 @@ TrainingLayers useTrainingLayers(Graph& graph) {
   };
   std::vector<Node*> norms;
   for (Node* node : nodes) {
-    if (use(node, "ipex_studio::conv2d", convolutionOperands(node), true)) continue;
+    const bool convolves = std::any_of(std::begin(kConvolutions), std::end(kConvolutions), [&](const auto& kind) {
+      return use(node, kind.own, convolutionOperands(node, kind), true);
+    });
+    if (convolves) continue;
     if (use(node, "ipex_studio::conv_transpose2d", transposedOperands(node), true)) continue;
     if (use(node, "ipex_studio::train_linear", linearOperands(node), false)) continue;
     if (isKind(node, "aten::batch_norm")) {

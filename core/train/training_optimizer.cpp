@@ -135,7 +135,7 @@ TrainingOptimizer::TrainingOptimizer(const std::string& setting, std::vector<Ten
 const char* TrainingOptimizer::name() const { return form_->name; }
 
 double TrainingOptimizer::update(const std::vector<std::size_t>& which, double learning_rate, double scale,
-                                 double max_norm) {
+                                 double max_norm, std::vector<std::int64_t>* each_ns) {
   static const c10::OperatorHandle kStep =
       c10::Dispatcher::singleton().findSchemaOrThrow("ipex_studio::optimizer_step", "");
   c10::List<Tensor> parameters, gradients, states;
@@ -146,6 +146,7 @@ double TrainingOptimizer::update(const std::vector<std::size_t>& which, double l
   }
   c10::List<double> settings(settings_);
   settings[0] = learning_rate;
+  const Tensor times = each_ns != nullptr ? at::zeros({static_cast<std::int64_t>(which.size())}, at::kLong) : Tensor();
   torch::jit::Stack stack{std::string(form_->name),
                           settings,
                           parameters,
@@ -155,12 +156,16 @@ double TrainingOptimizer::update(const std::vector<std::size_t>& which, double l
                           scale,
                           max_norm,
                           /*skip_infinite=*/true,
-                          /*fast=*/false};
+                          /*fast=*/false,
+                          each_ns != nullptr ? torch::jit::IValue(times) : torch::jit::IValue()};
   kStep.callBoxed(&stack);
+  for (std::size_t i = 0; each_ns != nullptr && i < which.size(); ++i)
+    (*each_ns)[which[i]] = times.data_ptr<std::int64_t>()[i];
   return stack.front().toDouble();
 }
 
-double TrainingOptimizer::step(double learning_rate, double max_norm) {
+double TrainingOptimizer::step(double learning_rate, double max_norm, std::vector<std::int64_t>* each_ns) {
+  if (each_ns != nullptr) each_ns->assign(parameters_.size(), 0);
   const at::NoGradGuard no_gradients;
   std::map<std::int64_t, std::vector<std::size_t>> by_updates;  // one call for all that were updated as often
   std::vector<std::size_t> all;
@@ -171,7 +176,7 @@ double TrainingOptimizer::step(double learning_rate, double max_norm) {
   }
   double norm = 0;
   if (by_updates.size() == 1) {
-    norm = update(all, learning_rate, 1, max_norm);
+    norm = update(all, learning_rate, 1, max_norm, each_ns);
   } else {
     double squares = 0;
     for (const std::size_t i : all)
@@ -179,7 +184,7 @@ double TrainingOptimizer::step(double learning_rate, double max_norm) {
     norm = std::sqrt(squares);
     const double scale = max_norm > 0 ? std::min(1.0, max_norm / (norm + kClipEpsilon)) : 1;
     if (!std::isfinite(norm)) return norm;
-    for (const auto& [count, which] : by_updates) update(which, learning_rate, scale, 0);
+    for (const auto& [count, which] : by_updates) update(which, learning_rate, scale, 0, each_ns);
   }
   if (!std::isfinite(norm)) return norm;
   for (const std::size_t i : all) ++updates_[i];

@@ -29,7 +29,8 @@ class TrainingOptimizer {
   double learningRate() const { return settings_.front(); }
   // Updates each parameter that has a gradient, clipped to `max_norm` if that is above 0. Returns the norm of all
   // gradients together, before clipping; changes nothing if that is not finite.
-  double step(double learning_rate, double max_norm);
+  // `each_ns`: null, or becomes the time that each parameter took on all threads.
+  double step(double learning_rate, double max_norm, std::vector<std::int64_t>* each_ns = nullptr);
 
   const std::vector<State>& states() const { return states_; }
   // Updates of each parameter so far.
@@ -39,7 +40,8 @@ class TrainingOptimizer {
   void restore(const std::vector<State>& states, const std::vector<std::int64_t>& updates);
 
  private:
-  double update(const std::vector<std::size_t>& which, double learning_rate, double scale, double max_norm);
+  double update(const std::vector<std::size_t>& which, double learning_rate, double scale, double max_norm,
+                std::vector<std::int64_t>* each_ns);
 
   const OptimizerForm* form_;
   std::vector<double> settings_;  // in the order that the operator takes

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "kernels/common/parallel.h"
 #include "kernels/optim/update_chunk.h"
@@ -117,6 +119,21 @@ void runBefore(Optimizer optimizer, const std::vector<std::vector<double>>& sett
   }
 }
 
+// The last pass, with the time of each tensor.
+void updateTimed(const std::vector<OptimizerTensor>& tensors, const ChunkList& chunks, const UpdateFunctions& run,
+                 const std::vector<UpdateScalars>& scalars, const UpdateOptions& options) {
+  std::vector<std::int64_t> taken(static_cast<std::size_t>(chunks.size()));
+  chunks.forEach(options.threads, [&](std::size_t tensor, const UpdateChunk& chunk, std::int64_t number) {
+    const std::int64_t begin = nowNs();
+    run.update(scalars[tensor], chunk);
+    taken[static_cast<std::size_t>(number)] = nowNs() - begin;
+  });
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto first = taken.begin() + chunks.firstOf(i), last = taken.begin() + chunks.firstOf(i + 1);
+    options.update_ns[i] = std::accumulate(first, last, std::int64_t{0});
+  }
+}
+
 }  // namespace
 
 double updateParameters(Optimizer optimizer, const std::vector<std::vector<double>>& settings,
@@ -133,6 +150,10 @@ double updateParameters(Optimizer optimizer, const std::vector<std::vector<doubl
   std::vector<UpdateScalars> scalars = scalarsOf(optimizer, settings, tensors, static_cast<float>(clip), options);
   const bool two_passes = optimizer == Optimizer::kLamb || optimizer == Optimizer::kLars;
   if (two_passes) runBefore(optimizer, settings, tensors, chunks, run, options.threads, &scalars);
+  if (options.update_ns != nullptr) {
+    updateTimed(tensors, chunks, run, scalars, options);
+    return norm;
+  }
   chunks.forEach(options.threads, [&](std::size_t tensor, const UpdateChunk& chunk, std::int64_t) {
     run.update(scalars[tensor], chunk);
   });

@@ -55,6 +55,7 @@ struct UpdateOptions {
   double clip_epsilon = 1e-6;
   bool skip_infinite = false;  // if a gradient is infinite or NaN, nothing changes
   std::int32_t threads = 1;
+  std::int64_t* update_ns = nullptr;  // one a tensor: the time that its chunks took on all threads; null: not asked for
   std::string isa;  // a machine_facts tier that instructions stay within; empty: what this machine has
 };
 

@@ -24,24 +24,37 @@ constexpr std::size_t kAlignment = 64;
 
 std::size_t padded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-Md imageMd(std::int64_t images, std::int64_t channels, std::int64_t height, std::int64_t width, Type type) {
-  return Md({images, channels, height, width}, type, Ints{height * width * channels, 1, width * channels, channels});
+// A tensor with channels behind its other axes. `outer`: the one or two axes that stand before channels in sizes;
+// `inner`: those that stand behind them.
+Md channelsLastMd(Ints outer, std::int64_t channels, const Ints& inner, Type type) {
+  Ints sizes = outer, strides(outer.size() + 1 + inner.size());
+  sizes.push_back(channels);
+  sizes.insert(sizes.end(), inner.begin(), inner.end());
+  std::int64_t stride = channels;
+  strides[outer.size()] = 1;
+  for (std::size_t axis = sizes.size(); axis-- > 0;) {
+    if (axis == outer.size()) continue;
+    strides[axis] = stride;
+    stride *= sizes[axis];
+  }
+  return Md(sizes, type, strides);
+}
+
+// The numbers of all axes, those of depth first.
+Ints axesOf(const ConvolutionProblem& p, std::int64_t depth, const ConvolutionProblem::Pair& pair) {
+  return p.volume ? Ints{depth, pair[0], pair[1]} : Ints{pair[0], pair[1]};
 }
 
 // The order of the parameter.
 Md parameterMd(const ConvolutionProblem& p) {
-  const std::int64_t c = p.groupChannels(), row = p.kernel[1] * c, output = p.kernel[0] * row;
-  if (p.groups == 1) {
-    return Md({p.outputs, c, p.kernel[0], p.kernel[1]}, Type::f32, Ints{output, 1, row, c});
-  }
-  const std::int64_t outputs = p.outputs / p.groups;
-  return Md({p.groups, outputs, c, p.kernel[0], p.kernel[1]}, Type::f32, Ints{outputs * output, output, 1, row, c});
+  const Ints outer = p.groups == 1 ? Ints{p.outputs} : Ints{p.groups, p.outputs / p.groups};
+  return channelsLastMd(outer, p.groupChannels(), axesOf(p, p.depth.kernel, p.kernel), Type::f32);
 }
 
 ConvolutionGeometry geometryOf(const ConvolutionProblem& p) {
-  const auto list = [](const ConvolutionProblem::Pair& pair) { return Ints(pair.begin(), pair.end()); };
-  const Ints dilation{p.dilation[0] - 1, p.dilation[1] - 1};
-  return {list(p.stride), dilation, list(p.padding), list(p.padding)};
+  const Ints padding = axesOf(p, p.depth.padding, p.padding);
+  return {axesOf(p, p.depth.stride, p.stride), axesOf(p, p.depth.dilation - 1, {p.dilation[0] - 1, p.dilation[1] - 1}),
+          padding, padding};
 }
 
 // True if the library's kernels for its own order save more time than the images' way there and back takes. `here`: the
@@ -142,8 +155,8 @@ ConvolutionPrimitives::ConvolutionPrimitives(const ConvolutionProblem& p) {
   parts->threads = p.threads;
   const ThreadCountScope scope(p.threads);
   const Type type = p.bf16 ? Type::bf16 : Type::f32;
-  parts->given = {imageMd(p.images, p.channels, p.size[0], p.size[1], type), parameterMd(p),
-                  imageMd(p.images, p.outputs, p.out(0), p.out(1), type)};
+  parts->given = {channelsLastMd({p.images}, p.channels, axesOf(p, p.depth.size, p.size), type), parameterMd(p),
+                  channelsLastMd({p.images}, p.outputs, axesOf(p, p.depth.out(), {p.out(0), p.out(1)}), type)};
   parts->bias = Md({p.outputs}, Type::f32, dnnl::memory::format_tag::a);
   const auto anyOf = [](const Md& md, Type of) { return Md(onednn::mdDims(md), of, dnnl::memory::format_tag::any); };
   const dnnl::primitive_attr attributes = onednn::attributes({});

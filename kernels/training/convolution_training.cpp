@@ -32,14 +32,16 @@ class PassChoice {
   PassChoice(const ConvolutionProblem& problem, const ConvolutionPrimitives& primitives)
       : problem_(problem), primitives_(primitives) {}
 
-  // True if the library has no generated code for groups, or none at all.
+  // True if the library has no generated code for groups, or none at all. Volumes have no other code, so that any of
+  // the library's is taken.
   bool isSlow(Pass pass) const {
+    if (problem_.volume) return isMissing(pass);
     const bool generated = problem_.isDepthwise() ? says(pass, "dw") : !says(pass, "gemm");
     return isMissing(pass) || (problem_.groups > 1 && !generated);
   }
 
   bool isForTaps(Pass pass) const {
-    if (problem_.groups > 1) return false;
+    if (problem_.groups > 1 || problem_.volume) return false;
     if (isMissing(pass)) return true;
     const std::int64_t pixels = problem_.out(0) * problem_.out(1);
     const bool strided = problem_.taps() == 1 && problem_.stride != ConvolutionProblem::Pair{1, 1};
@@ -48,7 +50,8 @@ class PassChoice {
   }
 
   bool isForOwnWeights() const {
-    return problem_.isDepthwise() && isSlow(Pass::kWeights) && problem_.kernel[1] <= kDepthwiseTapsInLine;
+    return problem_.isDepthwise() && !problem_.volume && isSlow(Pass::kWeights) &&
+           problem_.kernel[1] <= kDepthwiseTapsInLine;
   }
 
  private:
@@ -158,7 +161,7 @@ class Bf16Convolution final : public ConvolutionTraining {
     Buffer memory_;
   };
 
-  std::int64_t imageCount() const { return problem_.images * problem_.size[0] * problem_.size[1] * problem_.channels; }
+  std::int64_t imageCount() const { return problem_.images * problem_.pixels() * problem_.channels; }
   std::int64_t resultCount() const { return problem_.rows() * problem_.outputs; }
 
   Floats up(const void* values, std::int64_t count) const {

@@ -85,7 +85,7 @@ int trainAndSave(const CommandLine& line) {
     result = trainModel(model, request, files, job, progress, stop);
   } catch (const Error& error) {
     progress.clear();
-    const bool began = job.training && !job.training->steps.empty();
+    const bool began = job.training && (!job.training->steps.empty() || !job.training->fault.empty());
     if (began) record(line, job);
     began ? rethrow(line, error) : throw;
   }
@@ -97,7 +97,7 @@ int trainAndSave(const CommandLine& line) {
                                   {"finished", result.finished},
                                   {"training", toJson(*job.training)}}) +
                             "\n"
-                      : stepLine(*job.training) + "\n");
+                      : stepLine(*job.training) + "\n" + profileText(*job.training));
   std::fprintf(stderr, "Written to %s; %s goes on from step %lld with --resume.\n", files.output.c_str(),
                files.checkpoint().c_str(), static_cast<long long>(result.step));
   record(line, job);

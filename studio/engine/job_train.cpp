@@ -68,6 +68,14 @@ class TrainingReport : public TrainingWatch {
       checkpoint(/*last=*/false);
   }
 
+  void onProfile(const StepProfile& profile) override {
+    TrainingRecord record;
+    record.layers = profile.layers;
+    record.memory = profile.memory;
+    const json rows = toJson(record);
+    channel_.send({{"type", "profile"}, {"layers", rows["layers"]}, {"memory", rows["memory"]}});
+  }
+
   void onEpoch(const TrainingEpoch& epoch) override {
     report(nowNs());
     channel_.send({{"type", "epoch"}, {"record", toJson(epoch)}});
@@ -175,6 +183,7 @@ TrainingOptions trainingOptions(const EngineJob& job, const JobInputs& inputs) {
   options.seed = job.measure.seed;
   options.clip_norm = job.train.clip_norm;
   options.bf16 = job.optimize.precision == Precision::kBf16;
+  options.profile_every = job.train.profile_every;
   options.metric = job.data.metric;
   options.arguments = [&inputs](const Inputs& values) { return inputs.withData(values); };
   return options;
@@ -205,12 +214,13 @@ void runTrainJob(const EngineJob& job, Channel& channel) {
   try {
     finished = training.run(report);
   } catch (const Error&) {
+    if (!training.fault().empty()) channel.send({{"type", "fault"}, {"text", training.fault()}});
     if (training.done() > 0) report.checkpoint(/*last=*/false);  // of the state before the step that failed
     throw;
   }
-  if (!training.layerTimes().empty()) {
+  if (!training.profile().layers.empty()) {
     channel.log(
-        fmt::format("Where a step spends most, forward + backward: {}.", layerTimesText(training.layerTimes())));
+        fmt::format("Where a step spends most, forward + backward: {}.", layerTimesText(training.profile().layers)));
   }
   report.checkpoint(/*last=*/true);
   const std::int64_t bytes =

@@ -49,6 +49,22 @@ void thin(std::vector<TrainingStep>* steps) {
   *steps = std::move(rows);
 }
 
+// Leaves out every second step when there are too many rows, but keeps the last one.
+template <class Row>
+void thinProfiles(std::vector<Row>* rows) {
+  if (rows->size() <= kMaxRows) return;
+  std::vector<Row> kept;
+  const std::int64_t last = rows->back().step;
+  std::int64_t step = -1;
+  bool keep = false;
+  for (Row& row : *rows) {
+    if (row.step != step) keep = !keep;
+    step = row.step;
+    if (keep || step == last) kept.push_back(std::move(row));
+  }
+  *rows = std::move(kept);
+}
+
 const json& part(const json& message, const char* name) {
   const auto found = message.find(name);
   if (found == message.end()) unexpectedMessage(messageText(message, "type"));
@@ -146,6 +162,16 @@ class RunningTraining {
         if (training_.steps.back().steps != 1) unexpectedMessage(type);
       }
       thin(&training_.steps);
+      publish();
+    } else if (type == "profile") {
+      for (const json& layer : part(message, "layers"))
+        training_.layers.push_back(recordFromJson<TrainingLayer>(layer));
+      for (const json& row : part(message, "memory")) training_.memory.push_back(recordFromJson<TrainingMemory>(row));
+      thinProfiles(&training_.layers);
+      thinProfiles(&training_.memory);
+      publish();
+    } else if (type == "fault") {
+      training_.fault = messageText(message, "text", 4000);
       publish();
     } else if (type == "epoch") {
       training_.ends.push_back(recordFromJson<TrainingEpoch>(part(message, "record")));

@@ -22,6 +22,8 @@
 //                      state    state of a calibration or search, from which an interrupted one resumes
 //                      training what is known of a training before its first step
 //                      steps, epoch   steps that were done, and the end of an epoch
+//                      profile  layers and memory of a step
+//                      fault    the operation that made NaN or infinity; an error follows
 //                      checkpoint   one lies in the export file; the engine waits until it is kept
 //                      result   depends on the job: the run record, a text, accuracy records
 //                      error    exit code, sentence

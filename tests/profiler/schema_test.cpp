@@ -12,7 +12,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::int64_t kCurrentVersion = 13;
+constexpr std::int64_t kCurrentVersion = 14;
 
 // Returns the statements by "type name", without comments and with spaces only where they separate words.
 std::map<std::string, std::string> tablesOf(const std::string& path) {

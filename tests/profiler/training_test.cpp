@@ -45,7 +45,12 @@ JobRecord trainingJob() {
                2,
                true,
                {},
-               {}};
+               {},
+               "step 7: aten::log of head",
+               {{3, "conv", 5'000'000, 7'000'000, 1'000'000, 432, 0.25, 2'000'000},
+                {3, "aten::relu", 1'000'000, 2'000'000, 0, 0, kNoNumber, -10},
+                {4, "conv", 9, 8, 7, 432, 0.5, 1}},
+               {{3, 10, "forward", "conv", 2'000'000, 0, 2'500'000}, {3, 30, "backward", "", -5, 1728, 6}}};
   training->steps = {{3, 1, 2.5, 0.001, 1.25, 0.125, 11, 22, 33, 44},
                      {4, 1, 1.5, 0.0005, 1.5, kNoNumber, 12, 23, 34, 45},
                      {6, 2, 0.75, 0.00025, 1e-9, 0.5, 13, 24, 35, 46}};
@@ -94,6 +99,35 @@ TEST(TrainingRows, AreShownAsText) {
   EXPECT_EQ(stepLine({}), "");
 }
 
+TEST(TrainingRows, TheLastProfiledStepIsShownAsText) {
+  TrainingRecord training = *trainingJob().training;
+  EXPECT_THAT(profileText(training), HasSubstr("layers of step 4"));
+  training.layers.pop_back();
+  const std::string text = profileText(training);
+  EXPECT_THAT(text, HasSubstr("layers of step 3  forward ms  backward ms  update ms  share"));
+  EXPECT_THAT(text,
+              HasSubstr("conv                    5.00         7.00       1.00   81 %         432      0.25      2.0"));
+  EXPECT_THAT(text, HasSubstr("81 %"));
+  EXPECT_THAT(text, HasSubstr("tensors of a step: 2.5 MB at most, 0 MB of it gradients, in forward of conv"));
+  EXPECT_THAT(text, HasSubstr("in forward of conv\n"));
+  for (int i = 0; i < 20; ++i) training.layers.push_back({3, "more", 1, 1, 1, 10, 3, 1000});
+  EXPECT_THAT(profileText(training), HasSubstr("10 others"));
+  EXPECT_EQ(profileText({}), "");
+}
+
+TEST(TrainingRows, ADatabaseOfVersion13HasNoProfiles) {
+  const testing::TempDirectory directory;
+  testing::makeOldDatabase(directory.file("old.db"), 13);
+  Connection(directory.file("old.db"), true)
+      .execute("INSERT INTO training VALUES (1, 'mse', 'sgd', 'constant', 'fp32', '', 1, 1, 1, 1, 1, 1, 1, 0, 1)");
+  const JobRecord before = Database::open(directory.file("old.db"), OpenMode::kReadOnly).job(1);
+  ASSERT_TRUE(before.training);
+  EXPECT_EQ(before.training->fault, "");
+  EXPECT_TRUE(before.training->layers.empty());
+  Database database = Database::open(directory.file("old.db"), OpenMode::kReadWrite);
+  EXPECT_EQ(dumpJson(toJson(database.job(1))), dumpJson(toJson(before)));
+}
+
 TEST(TrainingRows, AreImportedAndPruned) {
   const testing::TempDirectory directory;
   Database::open(directory.file("a.db"), OpenMode::kReadWrite).record(trainingJob());
@@ -102,6 +136,7 @@ TEST(TrainingRows, AreImportedAndPruned) {
   EXPECT_EQ(database.job(1).training->steps.size(), 3u);
   EXPECT_EQ(database.prune({0, -1}), 1);
   EXPECT_EQ(Connection(directory.file("b.db"), false).integer("SELECT count(*) FROM training_step"), 0);
+  EXPECT_EQ(Connection(directory.file("b.db"), false).integer("SELECT count(*) FROM training_layer"), 0);
 }
 
 TEST(TrainingRows, ADatabaseOfBeforeHasNone) {

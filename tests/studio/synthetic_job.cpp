@@ -174,6 +174,8 @@ std::shared_ptr<const JobRecord> hostileJob() {
   for (std::int64_t s = 0; s < 40; ++s) {
     const double value = values[s % 6];
     training->steps.push_back({s * s, s % 3, value, value, value, value, s, s << 40, 0, 0});
+    training->layers.push_back({s, *strings[s % 4], s << 40, 0, s, s, value, -s});
+    training->memory.push_back({s, s << 40, *strings[s % 4], *strings[(s + 1) % 4], -s, s << 50, s});
     training->ends.push_back({s, s * s, value, values[(s + 1) % 6], 0});
   }
   job->training = training;

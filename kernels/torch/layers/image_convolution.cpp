@@ -13,10 +13,11 @@ KeptConvolution convolutionFor(const ConvolutionProblem& problem) {
 }
 
 at::Tensor emptyInPixelOrder(const at::Tensor& tensor) {
-  if (tensor.is_contiguous(kPixelOrder)) {
+  const at::MemoryFormat order = pixelOrderOf(tensor);
+  if (tensor.is_contiguous(order)) {
     return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
   }
-  return at::empty(tensor.sizes(), tensor.options().memory_format(kPixelOrder));
+  return at::empty(tensor.sizes(), tensor.options().memory_format(order));
 }
 
 at::Tensor biasGradient(const at::Tensor& dy) {

@@ -14,6 +14,11 @@ namespace ipex_studio {
 
 constexpr auto kPixelOrder = at::MemoryFormat::ChannelsLast;
 
+// Channels last for images and their weights, or for volumes and theirs.
+inline at::MemoryFormat pixelOrderOf(const at::Tensor& tensor) {
+  return tensor.dim() == 5 ? at::MemoryFormat::ChannelsLast3d : kPixelOrder;
+}
+
 using KeptConvolution = std::shared_ptr<const ConvolutionTraining>;
 
 // The operation prepared for a problem, null if none can be. Thread-safe.
@@ -23,14 +28,14 @@ inline bool isPlainOfRank(const at::Tensor& tensor, std::int64_t rank) {
   return tensor.dim() == rank && isPlainFloats(tensor) && tensor.numel() > 0;
 }
 
-// True for images that kernels read: FP32 or BF16.
-inline bool isPlainImage(const at::Tensor& tensor) {
-  return tensor.dim() == 4 && isPlainValues(tensor) && tensor.numel() > 0;
+// True for images, or volumes where the rank is 5, that kernels read: FP32 or BF16.
+inline bool isPlainImage(const at::Tensor& tensor, std::int64_t rank = 4) {
+  return tensor.dim() == rank && isPlainValues(tensor) && tensor.numel() > 0;
 }
 
 // True for a gradient of images that kernels read together with `image`.
 inline bool isPlainGradient(const at::Tensor& gradient, const at::Tensor& image) {
-  return isPlainImage(gradient) && gradient.scalar_type() == image.scalar_type();
+  return isPlainImage(gradient, image.dim()) && gradient.scalar_type() == image.scalar_type();
 }
 
 // True for no bias, or one that kernels read.
@@ -38,9 +43,9 @@ inline bool isPlainBias(const c10::optional<at::Tensor>& bias, std::int64_t outp
   return !bias || !bias->defined() || (isPlainOfRank(*bias, 1) && bias->size(0) == outputs);
 }
 
-// Numbers for height and width; one stands for both.
+// Numbers for height and width, the last of all axes; one stands for both.
 inline ConvolutionProblem::Pair pairOf(const std::vector<std::int64_t>& numbers) {
-  return {numbers.front(), numbers.back()};
+  return {numbers[numbers.size() > 1 ? numbers.size() - 2 : 0], numbers.back()};
 }
 
 inline const float* floatsOf(const at::Tensor& tensor) { return tensor.defined() ? tensor.data_ptr<float>() : nullptr; }

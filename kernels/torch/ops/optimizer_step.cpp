@@ -1,8 +1,8 @@
 // ipex_studio::optimizer_step: one step of an optimizer over all parameters (kernels/optim), for TorchScript and C++.
 //
 //   optimizer_step(str optimizer, float[] settings, Tensor(a!)[] parameters, Tensor[] gradients, Tensor(b!)[] states,
-//                  int step, float gradient_scale=1., float max_norm=0., bool skip_infinite=False, bool fast=False)
-//       -> float
+//                  int step, float gradient_scale=1., float max_norm=0., bool skip_infinite=False, bool fast=False,
+//                  Tensor(c!)? update_ns=None) -> float
 //
 //   optimizer_step.companions(…, Tensor(b!)[] states, Tensor(c!)[] companions, int step, …) -> float
 //
@@ -17,6 +17,9 @@
 // gradient_scale, max_norm, skip_infinite, fast
 //              as in kernels/optim/update.h: gradients are multiplied by gradient_scale, then clipped to the norm
 //              max_norm if that is above 0; with skip_infinite nothing changes when a gradient is infinite or NaN
+//
+// update_ns    int64, one number a parameter: becomes the nanoseconds that its update took, all threads together,
+//              without the norms before it
 //
 // Returns the norm of all gradients after gradient_scale if max_norm or skip_infinite ask for it, else 0. Results are,
 // bit for bit, those of the for-loops of torch.optim of this version of PyTorch; with fast they differ by at most 2
@@ -88,7 +91,8 @@ OptimizerTensor operandsOf(Optimizer optimizer, std::int64_t number, const StepO
 
 double stepWithCompanions(std::string name, std::vector<double> settings, at::TensorList parameters,
                           at::TensorList gradients, at::TensorList states, at::TensorList companions, std::int64_t step,
-                          double gradient_scale, double max_norm, bool skip_infinite, bool fast) {
+                          double gradient_scale, double max_norm, bool skip_infinite, bool fast,
+                          std::int64_t* update_ns = nullptr) {
   const at::NoGradGuard no_grad;
   const Optimizer optimizer = optimizerNamed(name);
   TORCH_CHECK(static_cast<int>(settings.size()) == settingCount(optimizer), "ipex_studio::optimizer_step got ",
@@ -107,8 +111,9 @@ double stepWithCompanions(std::string name, std::vector<double> settings, at::Te
     tensors.push_back(operandsOf(optimizer, static_cast<std::int64_t>(i), operands, &dense));
     tensors.back().step = step;
   }
-  const double norm = updateParameters(optimizer, {std::move(settings)}, tensors,
-                                       updateOptions(fast, gradient_scale, max_norm, skip_infinite));
+  UpdateOptions options = updateOptions(fast, gradient_scale, max_norm, skip_infinite);
+  options.update_ns = update_ns;
+  const double norm = updateParameters(optimizer, {std::move(settings)}, tensors, options);
   dense.writeBack();
   for (const at::Tensor& parameter : parameters) raiseVersion(parameter);
   return norm;
@@ -116,8 +121,20 @@ double stepWithCompanions(std::string name, std::vector<double> settings, at::Te
 
 double optimizerStep(std::string name, std::vector<double> settings, at::TensorList parameters,
                      at::TensorList gradients, at::TensorList states, std::int64_t step, double gradient_scale,
-                     double max_norm, bool skip_infinite, bool fast) {
+                     double max_norm, bool skip_infinite, bool fast, const c10::optional<at::Tensor>& update_ns) {
+  TORCH_CHECK(
+      !update_ns || (isPlainCpu(*update_ns) && update_ns->scalar_type() == at::kLong && update_ns->is_contiguous() &&
+                     update_ns->numel() == static_cast<std::int64_t>(parameters.size())),
+      "ipex_studio::optimizer_step: update_ns holds one int64 for each parameter.");
   return stepWithCompanions(std::move(name), std::move(settings), parameters, gradients, states, {}, step,
+                            gradient_scale, max_norm, skip_infinite, fast,
+                            update_ns ? update_ns->data_ptr<std::int64_t>() : nullptr);
+}
+
+double companionsStep(std::string name, std::vector<double> settings, at::TensorList parameters,
+                      at::TensorList gradients, at::TensorList states, at::TensorList companions, std::int64_t step,
+                      double gradient_scale, double max_norm, bool skip_infinite, bool fast) {
+  return stepWithCompanions(std::move(name), std::move(settings), parameters, gradients, states, companions, step,
                             gradient_scale, max_norm, skip_infinite, fast);
 }
 
@@ -127,13 +144,13 @@ TORCH_LIBRARY_FRAGMENT(ipex_studio, m) {
   m.def(
       "optimizer_step(str optimizer, float[] settings, Tensor(a!)[] parameters, Tensor[] gradients, "
       "Tensor(b!)[] states, int step, float gradient_scale=1., float max_norm=0., bool skip_infinite=False, "
-      "bool fast=False) -> float",
+      "bool fast=False, Tensor(c!)? update_ns=None) -> float",
       optimizerStep);
   m.def(
       "optimizer_step.companions(str optimizer, float[] settings, Tensor(a!)[] parameters, Tensor[] gradients, "
       "Tensor(b!)[] states, Tensor(c!)[] companions, int step, float gradient_scale=1., float max_norm=0., "
       "bool skip_infinite=False, bool fast=False) -> float",
-      stepWithCompanions);
+      companionsStep);
 }
 
 }  // namespace ipex_studio

@@ -24,15 +24,18 @@ def _may_compute(input: Any, *numbers: Any) -> bool:
     return fits and all(number is None or number.dtype == torch.float32 for number in numbers)
 
 
-def _convolution(base: type) -> Callable:
-    def forward(self, input):
-        zeros = self.padding_mode == "zeros" and not isinstance(self.padding, str)
-        if not (zeros and _may_compute(input, self.weight) and input.dim() == 4):
-            return base.forward(self, input)
-        return torch.ops.ipex_studio.conv2d(input, self.weight, self.bias, self.stride, self.padding, self.dilation,
-                                            self.groups)
+def _convolution(axes: int) -> Callable:
+    def methods(base: type) -> Callable:
+        def forward(self, input):
+            zeros = self.padding_mode == "zeros" and not isinstance(self.padding, str)
+            if not (zeros and _may_compute(input, self.weight) and input.dim() == axes + 2):
+                return base.forward(self, input)
+            operator = getattr(torch.ops.ipex_studio, f"conv{axes}d")
+            return operator(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
-    return forward
+        return forward
+
+    return methods
 
 
 def _transposed(base: type) -> Callable:
@@ -77,7 +80,8 @@ def _linear(base: type) -> Callable:
     return forward
 
 
-_FORWARDS: Dict[type, Callable] = {nn.Conv2d: _convolution, nn.ConvTranspose2d: _transposed,
+_FORWARDS: Dict[type, Callable] = {nn.Conv1d: _convolution(1), nn.Conv2d: _convolution(2),
+                                   nn.Conv3d: _convolution(3), nn.ConvTranspose2d: _transposed,
                                    nn.BatchNorm2d: _batch_norm, nn.Linear: _linear}
 
 

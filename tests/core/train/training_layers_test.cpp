@@ -2,6 +2,7 @@
 // libtorch in double precision, and continuation bit for bit. One set of networks for all, therefore one file.
 #include "core/train/training_layers.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/passes/inliner.h>
@@ -16,6 +17,7 @@
 
 #include "core/graph/origins.h"
 #include "core/model/file_descriptor.h"
+#include "core/train/memory_meter.h"
 #include "core/train/training.h"
 #include "tests/core/data/files.h"
 
@@ -77,8 +79,17 @@ TEST(TrainingLayers, TakeTheirKinds) {
 )IR"),
             (Kinds{{"ipex_studio::conv2d", 2},
                    {"ipex_studio::conv_transpose2d", 2},
-                   {"aten::_convolution", 1},
+                   {"ipex_studio::conv1d", 1},
                    {"aten::conv2d", 1}}));
+  EXPECT_EQ(changedWith(R"IR(
+  %single : int[] = prim::ListConstruct(%one)
+  %triple : int[] = prim::ListConstruct(%one, %one, %one)
+  %s : Tensor = aten::conv1d(%c, %w, %none, %single, %single, %single, %one)
+  %v : Tensor = aten::conv3d(%s, %w, %none, %triple, %triple, %triple, %one)
+  %l : Tensor = aten::_convolution(%v, %w, %none, %triple, %triple, %triple, %no, %triple, %one, %no, %no, %no, %no)
+  return (%l)
+)IR"),
+            (Kinds{{"ipex_studio::conv2d", 1}, {"ipex_studio::conv1d", 1}, {"ipex_studio::conv3d", 2}}));
 }
 
 const char* const kNorm = R"IR(
@@ -352,6 +363,68 @@ TEST(TrainingLayers, HaveTheGradientsOfDoublePrecision) {
   }
 }
 
+// Convolutions of volumes and, on their planes side by side, of signals; odd sizes.
+torch::jit::Module volumeNetwork() {
+  at::manual_seed(3);
+  torch::jit::Module module("volumes");
+  const auto weight = [&](const char* name, at::IntArrayRef sizes) {
+    const at::Tensor values = at::randn(sizes) / std::sqrt(static_cast<double>(at::empty(sizes)[0].numel()));
+    module.register_parameter(name, values.set_requires_grad(true), false);
+  };
+  weight("w1", {17, 3, 3, 3, 2});
+  weight("b1", {17});
+  weight("w2", {5, 17, 1, 3, 3});
+  weight("w3", {11, 5, 5});
+  weight("w4", {11, 1, 3});
+  weight("b4", {11});
+  module.define(R"(
+def forward(self, x):
+  h = torch.relu(torch.conv3d(x, self.w1, self.b1, [1, 2, 1], [1, 0, 1], [1, 1, 2], 1))
+  h = torch.conv3d(h, self.w2, None, [2, 1, 1], [0, 1, 1], [1, 1, 1], 1)
+  h = torch.conv1d(torch.flatten(h, 2), self.w3, None, [3], [2], [1], 1)
+  return torch.conv1d(torch.relu(h), self.w4, self.b4, [1], [1], [1], 11)
+)");
+  return module;
+}
+
+TEST(TrainingLayers, HaveTheGradientsOfDoublePrecisionForVolumesAndSignals) {
+  const torch::jit::GraphOptimizerEnabledGuard plain(false);
+  torch::jit::Module module = volumeNetwork(), exact = volumeNetwork();
+  exact.to(at::kDouble);
+  TrainingForward forward(module, /*by_kernels=*/true);
+  EXPECT_TRUE(module.attr("w1").toTensor().is_contiguous(at::MemoryFormat::ChannelsLast3d));
+  for (const std::int64_t batch : {1, 3}) {
+    const at::Tensor x = at::randn({batch, 3, 5, 9, 7}).set_requires_grad(true);
+    const at::Tensor exact_x = x.detach().to(at::kDouble).set_requires_grad(true);
+    std::vector<at::Tensor> first;  // gradients on one thread
+    for (const int threads : {1, 2}) {
+      at::set_num_threads(threads);
+      for (const auto& parameter : module.parameters()) parameter.mutable_grad().reset();
+      x.mutable_grad().reset();
+      const at::Tensor y = forward({x}).toTensor();
+      const at::Tensor cotangent = at::arange(y.numel(), at::kFloat).mul(1.7).sin().view(y.sizes());
+      y.backward(cotangent);
+      if (threads == 1) {
+        const at::Tensor right = exact.forward({exact_x}).toTensor();
+        EXPECT_LE(distance(y, right), 1e-5);
+        right.backward(cotangent.to(at::kDouble));
+        auto other = exact.named_parameters().begin();
+        for (const auto& parameter : module.named_parameters()) {
+          EXPECT_LE(distance(parameter.value.grad(), (*other).value.grad()), 1e-5) << parameter.name;
+          first.push_back(parameter.value.grad().clone());
+          ++other;
+        }
+        EXPECT_LE(distance(x.grad(), exact_x.grad()), 1e-5);
+      }
+      std::size_t at = 0;
+      for (const auto& parameter : module.named_parameters())
+        EXPECT_LE(distance(parameter.value.grad(), first[at++]), 1e-6) << parameter.name;
+    }
+    at::set_num_threads(1);
+    for (const auto& parameter : exact.parameters()) parameter.mutable_grad().reset();
+  }
+}
+
 // The layers of the third step, by the kinds of their operations since this code has no modules.
 TEST(TrainingLayers, AreTimedInBothDirections) {
   const Images images;
@@ -359,19 +432,99 @@ TEST(TrainingLayers, AreTimedInBothDirections) {
   Training training(imageNetwork(0.3), data, nullptr, TrainingOptions());
   NotedLosses noted;
   training.run(noted, 2);
-  EXPECT_TRUE(training.layerTimes().empty());
+  EXPECT_TRUE(training.profile().layers.empty());
   training.run(noted, 1);
-  const std::vector<LayerTime> times = training.layerTimes();
+  const std::vector<TrainingLayer> times = training.profile().layers;
   ASSERT_GE(times.size(), 6u);
   std::int64_t both = 0;
-  for (const LayerTime& layer : times) {
-    EXPECT_LE(layer.forward_ns + layer.backward_ns, times.front().forward_ns + times.front().backward_ns);
+  for (const TrainingLayer& layer : times) {
+    EXPECT_EQ(layer.step, 3);
+    EXPECT_LE(layer.forward_ns + layer.backward_ns + layer.update_ns,
+              times.front().forward_ns + times.front().backward_ns + times.front().update_ns);
     both += layer.forward_ns > 0 && layer.backward_ns > 0 ? 1 : 0;
-    EXPECT_TRUE(layer.name != "ipex_studio::conv2d" || layer.backward_ns > 0);
+    EXPECT_TRUE(layer.layer != "ipex_studio::conv2d" || layer.backward_ns > 0);
   }
   EXPECT_GE(both, 6);
-  EXPECT_EQ(layerTimesText({{"conv1", 3'000'000, 5'000'000}, {"fc", 1'000'000, 1'000'000}}),
-            "conv1 3 + 5 ms (80 %), fc 1 + 1 ms (20 %)");
+  EXPECT_EQ(
+      layerTimesText({{1, "conv1", 3'000'000, 5'000'000, 0, 0, 0, 0}, {1, "fc", 1'000'000, 1'000'000, 9, 0, 0, 0}}),
+      "conv1 3 + 5 ms (80 %), fc 1 + 1 ms (20 %)");
+}
+
+struct NotedProfiles : NotedLosses {
+  std::vector<StepProfile> profiles;
+  std::vector<TrainingStep> steps;
+  void onStep(const TrainingStep& step) override {
+    NotedLosses::onStep(step);
+    steps.push_back(step);
+  }
+  void onProfile(const StepProfile& profile) override { profiles.push_back(profile); }
+};
+
+NotedProfiles profiled(std::int64_t every, std::int64_t steps) {
+  const Images images;
+  DataSet data = images.data();
+  TrainingOptions options;
+  options.optimizer = "adamw:lr=0.01";
+  options.clip_norm = 1;
+  options.epochs = 3;
+  options.profile_every = every;
+  Training training(imageNetwork(0.3), data, nullptr, options);
+  NotedProfiles noted;
+  training.run(noted, steps);
+  return noted;
+}
+
+// A profile tells where the step's gradients and time went, and changes no bit.
+TEST(TrainingProfiles, AddUpToTheStepAndLeaveItsBits) {
+  const NotedProfiles noted = profiled(2, 6);
+  EXPECT_EQ(noted.losses, profiled(0, 6).losses);
+  ASSERT_EQ(noted.profiles.size(), 2u);
+  for (std::size_t p = 0; p < 2; ++p) {
+    const StepProfile& profile = noted.profiles[p];
+    const TrainingStep& step = noted.steps[2 + 2 * p];
+    ASSERT_FALSE(profile.layers.empty());
+    EXPECT_EQ(profile.layers.front().step, step.step);
+    double squares = 0;
+    std::int64_t update_ns = 0, backward_ns = 0, numbers = 0;
+    for (const TrainingLayer& layer : profile.layers) {
+      if (!std::isnan(layer.gradient_norm)) squares += layer.gradient_norm * layer.gradient_norm;
+      update_ns += layer.update_ns;
+      backward_ns += layer.backward_ns;
+      numbers += layer.parameters;
+    }
+    EXPECT_NEAR(std::sqrt(squares), step.gradient_norm, 1e-5 * step.gradient_norm);
+    EXPECT_GT(update_ns, 0);
+    EXPECT_LE(update_ns, step.update_ns);
+    EXPECT_LE(backward_ns, step.backward_ns);
+    ASSERT_FALSE(profile.memory.empty());
+    EXPECT_EQ(profile.memory.back().gradient_bytes, 4 * numbers);
+    EXPECT_EQ(profile.memory.front().gradient_bytes, 0);
+    for (std::size_t i = 1; i < profile.memory.size(); ++i) {
+      const TrainingMemory &before = profile.memory[i - 1], &row = profile.memory[i];
+      EXPECT_LE(before.at_ns, row.at_ns);
+      EXPECT_GE(row.gradient_bytes, before.gradient_bytes);
+      EXPECT_GE(row.peak_bytes, row.activation_bytes + row.gradient_bytes);
+      EXPECT_GE(row.activation_bytes, 0);
+    }
+  }
+}
+
+TEST(TrainingProfiles, MemoryCountsWhatBeganWithTheMeter) {
+  at::Tensor before = at::empty({1000});
+  const MemoryMeter outer;
+  {
+    const MemoryMeter meter;
+    at::Tensor first = at::empty({256}), second = at::empty({512});
+    EXPECT_EQ(meter.bytes(), 3072);
+    second.reset();
+    before.reset();
+    EXPECT_EQ(meter.bytes(), 1024);
+  }
+  const MemoryMeter again;
+  EXPECT_EQ(again.bytes(), 0);
+  at::Tensor third = at::empty({256});
+  third.reset();
+  EXPECT_EQ(again.bytes(), 0);
 }
 
 std::vector<double> lossesOf(bool by_kernels, torch::jit::Module* trained) {

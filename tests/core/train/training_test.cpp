@@ -251,6 +251,7 @@ TEST(Trainings, ALossThatIsNotFiniteIsPlaced) {
   TrainingWatch silent;
   EXPECT_THAT(refusal(ExitCode::kAccuracy, [&] { training.run(silent); }),
               HasSubstr("The loss is NaN at step 1, first out of aten::log"));
+  EXPECT_THAT(training.fault(), HasSubstr("step 1: aten::log"));
   EXPECT_EQ(training.done(), 0);
   module.train();
   expectSameBits(module, before);  // the normalization's buffers, too
@@ -267,8 +268,10 @@ TEST(Trainings, ALossThatIsNotFiniteIsPlaced) {
 
   torch::jit::Module steep = network("torch.sqrt(torch.relu(y) * 0.)");
   Training third(steep, data, nullptr, optionsOf("sgd:lr=0.1"));
-  EXPECT_THAT(refusal(ExitCode::kAccuracy, [&] { third.run(silent); }),
-              HasSubstr("is not finite at step 1, while the loss still is"));
+  EXPECT_THAT(
+      refusal(ExitCode::kAccuracy, [&] { third.run(silent); }),
+      HasSubstr("is not finite at step 1, first out of SqrtBackward0, the gradient of aten::sqrt, while the loss"));
+  EXPECT_EQ(third.fault(), "step 1: SqrtBackward0, the gradient of aten::sqrt");
 }
 
 TEST(Trainings, FaultsAreOneSentence) {

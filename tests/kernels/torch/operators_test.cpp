@@ -77,6 +77,10 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::attention(Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor",
           "ipex_studio::batch_norm2d(Tensor x, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? "
           "running_var, bool training, float momentum, float eps, Tensor? addend=None, bool relu=False) -> Tensor",
+          "ipex_studio::conv1d(Tensor x, Tensor w, Tensor? b, int[1] stride, int[1] padding, int[1] dilation, int "
+          "groups) -> Tensor",
+          "ipex_studio::conv3d(Tensor x, Tensor w, Tensor? b, int[3] stride, int[3] padding, int[3] dilation, int "
+          "groups) -> Tensor",
           "ipex_studio::conv2d(Tensor x, Tensor w, Tensor? b, int[2] stride, int[2] padding, int[2] dilation, int "
           "groups) -> Tensor",
           "ipex_studio::conv_transpose2d(Tensor x, Tensor w, Tensor? b, int[2] stride, int[2] padding, int[2] "
@@ -131,7 +135,7 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::matmul(Tensor a, Tensor b, Tensor[] post_args, str spec) -> Tensor",
           "ipex_studio::optimizer_step(str optimizer, float[] settings, Tensor(a!)[] parameters, Tensor[] gradients, "
           "Tensor(b!)[] states, int step, float gradient_scale=1., float max_norm=0., bool skip_infinite=False, bool "
-          "fast=False) -> float",
+          "fast=False, Tensor(c!)? update_ns=None) -> float",
           "ipex_studio::optimizer_step.companions(str optimizer, float[] settings, Tensor(a!)[] parameters, Tensor[] "
           "gradients, Tensor(b!)[] states, Tensor(c!)[] companions, int step, float gradient_scale=1., float "
           "max_norm=0., bool skip_infinite=False, bool fast=False) -> float",

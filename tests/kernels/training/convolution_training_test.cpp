@@ -33,6 +33,14 @@ ConvolutionProblem problemOf(std::int64_t images, std::int64_t channels, std::in
   return p;
 }
 
+// A problem of volumes from one of images.
+ConvolutionProblem volumeOf(ConvolutionProblem p, std::int64_t size, std::int64_t kernel, std::int64_t stride = 1,
+                            std::int64_t padding = 0, std::int64_t dilation = 1) {
+  p.volume = true;
+  p.depth = {size, kernel, stride, padding, dilation};
+  return p;
+}
+
 const std::vector<ConvolutionProblem>& convolutionProblems() {
   static const std::vector<ConvolutionProblem> problems = {
       problemOf(1, 1, 1, {1, 1}, {1, 1}),
@@ -58,6 +66,13 @@ const std::vector<ConvolutionProblem>& convolutionProblems() {
       problemOf(1, 3, 3, {5, 5}, {3, 3}, {1, 1}, {2, 2}, {2, 2}, 3),
       problemOf(2, 32, 40, {9, 7}, {3, 3}, {1, 1}, {1, 1}),
       problemOf(1, 33, 35, {6, 11}, {3, 2}, {2, 1}, {1, 0}),
+      problemOf(3, 17, 33, {1, 23}, {1, 5}, {1, 2}, {0, 2}),
+      volumeOf(problemOf(1, 1, 1, {1, 1}, {1, 1}), 1, 1),
+      volumeOf(problemOf(2, 3, 17, {7, 5}, {3, 3}, {2, 2}, {1, 1}), 5, 3, 2, 1),
+      volumeOf(problemOf(2, 16, 32, {6, 6}, {3, 3}, {1, 1}, {1, 1}), 4, 3, 1, 1),
+      volumeOf(problemOf(1, 33, 17, {5, 4}, {1, 1}), 3, 1),
+      volumeOf(problemOf(2, 4, 6, {6, 9}, {2, 3}, {1, 2}, {0, 1}, {1, 2}), 7, 3, 1, 2, 2),
+      volumeOf(problemOf(3, 8, 8, {3, 3}, {1, 3}, {1, 1}, {0, 1}), 5, 1, 3),
   };
   return problems;
 }
@@ -72,7 +87,7 @@ std::vector<float> randomFloats(std::int64_t count, std::mt19937* random) {
 struct Operands {
   explicit Operands(const ConvolutionProblem& p) {
     std::mt19937 random(3);
-    x = randomFloats(p.images * p.size[0] * p.size[1] * p.channels, &random);
+    x = randomFloats(p.images * p.pixels() * p.channels, &random);
     w = randomFloats(p.weightCount(), &random);
     bias = randomFloats(p.outputs, &random);
     dy = randomFloats(p.rows() * p.outputs, &random);
@@ -172,7 +187,7 @@ TEST(ConvolutionTrainingTest, Bf16SumsInFp32) {
 
 TEST(ConvolutionTrainingTest, ProductsByTapsAreRightForAllSizes) {
   for (const ConvolutionProblem& p : convolutionProblems()) {
-    if (p.groups > 1) continue;
+    if (p.groups > 1 || p.volume) continue;
     SCOPED_TRACE(testing::Message() << p.channels << " to " << p.outputs << ", kernel " << p.kernel[0]);
     expectRight(p, ConvolutionTaps(p));
   }

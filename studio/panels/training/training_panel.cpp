@@ -1,5 +1,5 @@
-// Bottom tab: a training: loss and learning rate over its steps, what each epoch was judged by, and where the time of a
-// step goes.
+// Bottom tab: a training: loss, norm of gradients and learning rate over its steps, what each epoch was judged by, and
+// where the time of a step goes; layers and memory of a step that was profiled.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +10,8 @@
 #include "studio/panels/chart.h"
 #include "studio/panels/panel.h"
 #include "studio/panels/table_cells.h"
+#include "studio/panels/training/layers_view.h"
+#include "studio/panels/training/memory_view.h"
 
 namespace ipex_studio {
 namespace {
@@ -17,7 +19,9 @@ namespace {
 constexpr float kTrainingListPoints = 360;
 constexpr float kTrainingSidePoints = 62;
 constexpr float kTrainingAxisPoints = 24;
-constexpr float kRateShare = 0.28F;      // of the height, for the learning rate
+constexpr float kTrainingToolsPoints = 36;
+constexpr float kRateShare = 0.2F;       // of the height, for the learning rate
+constexpr float kNormShare = 0.24F;      // of the height, for the norm of gradients
 constexpr double kSmoothedShare = 0.04;  // of the steps that the bold line is a mean over
 constexpr std::size_t kOfferedTrainings = 6;
 
@@ -80,12 +84,15 @@ std::string valueText(const TrainingRecord& training, double value) {
 
 class TrainingPanel : public Panel {
  public:
-  explicit TrainingPanel(const Ui& ui) : ui_(ui) {}
+  explicit TrainingPanel(const Ui& ui) : ui_(ui), layers_(ui), memory_(ui) {}
   const char* name() const override { return "training"; }
   const char* title() const override { return "Training"; }
   PanelPlace place() const override { return PanelPlace::kBottomTab; }
 
-  void draw(const StudioSnapshot& snapshot, Selection&, Commands& commands) override {
+  void draw(const StudioSnapshot& snapshot, Selection& selection, Commands& commands) override {
+    for (const auto& [view, name] : kViews) {
+      if (selection.take(fmt::format("training.{}", name))) view_ = view;
+    }
     if (!snapshot.job->training || snapshot.job->training->steps.empty()) {
       offerTrainings(snapshot, commands);
       return;
@@ -94,11 +101,41 @@ class TrainingPanel : public Panel {
       shown_ = snapshot.job->training;
       collect();
     }
+    drawTools();
     drawChartBesideList(
-        ui_, {"facts", kTrainingListPoints, 320, {14, 12}}, [&] { drawCharts(); }, [&] { drawFacts(); });
+        ui_, {"facts", kTrainingListPoints, 320, {14, 12}}, [&] { drawView(selection); }, [&] { drawFacts(); });
   }
 
  private:
+  enum class View { kCurves, kLayers, kMemory };
+  static constexpr std::array<std::pair<View, const char*>, 3> kViews = {
+      {{View::kCurves, "curves"}, {View::kLayers, "layers"}, {View::kMemory, "memory"}}};
+
+  void drawTools() {
+    const float top = ImGui::GetCursorPosY();
+    ImGui::SetCursorPos({ui_.px(10), top + std::floor(ui_.px(3))});
+    const char* const titles[] = {"Curves", "Layers of a step", "Memory of a step"};
+    for (std::size_t v = 0; v < kViews.size(); ++v) {
+      const bool chosen = view_ == kViews[v].first;
+      if (button(ui_, kViews[v].second, titles[v], chosen ? ButtonLook::kChosen : ButtonLook::kQuiet))
+        view_ = kViews[v].first;
+      ImGui::SameLine(0, 0);
+    }
+    ImGui::SetCursorPosY(top + std::floor(ui_.px(kTrainingToolsPoints)));
+    hairline(ui_);
+  }
+
+  void drawView(Selection& selection) {
+    if (view_ == View::kCurves) return drawCharts();
+    if (shown_->layers.empty() || shown_->memory.empty()) {
+      emptyState(ui_, "No step was profiled",
+                 "ipex-studio train records layers and memory of the third step and of every Nth one behind it with "
+                 "--profile-every N.");
+      return;
+    }
+    view_ == View::kLayers ? layers_.draw(selection) : memory_.draw();
+  }
+
   // What to do where this job trained nothing: a command, or trainings of the database.
   void offerTrainings(const StudioSnapshot& snapshot, Commands& commands) const {
     std::vector<std::string> texts;
@@ -120,12 +157,16 @@ class TrainingPanel : public Panel {
   void collect() {
     loss_.clear();
     rate_.clear();
+    norm_.clear();
     for (const TrainingStep& row : shown_->steps) {
       loss_.emplace_back(static_cast<double>(row.step), row.loss);
       rate_.emplace_back(static_cast<double>(row.step), row.learning_rate);
+      norm_.emplace_back(static_cast<double>(row.step), row.gradient_norm);
     }
     mean_ = smoothed(loss_, kSmoothedShare * static_cast<double>(loss_.size()));
     shares_ = stepShares(*shown_);
+    layers_.show(lastLayers(*shown_));
+    memory_.show(lastMemory(*shown_));
   }
 
   void drawCharts() const {
@@ -136,19 +177,24 @@ class TrainingPanel : public Panel {
     const float top = window.y + ui_.px(30);
     const float bottom = std::max(top + 40, window.y + size.y - ui_.px(kTrainingAxisPoints));
     const float rate_top = bottom - (bottom - top) * kRateShare;
-    const float loss_bottom = rate_top - ui_.px(26);
+    const float norm_bottom = rate_top - ui_.px(26), norm_top = norm_bottom - (bottom - top) * kNormShare;
+    const float loss_bottom = norm_top - ui_.px(26);
     const double first = loss_.front().first - static_cast<double>(shown_->steps.front().steps);
     const ChartScale x{std::max(0.0, first), loss_.back().first, left, right, false};
     const ChartScale losses = scaleOf(loss_, loss_bottom, top + ui_.px(20));  // values of epochs stand above
+    const ChartScale norms = {0, scaleOf(norm_, 0, 1).high, norm_bottom, norm_top, false};
     const ChartScale rates = {0, scaleOf(rate_, 0, 1).high, bottom, rate_top, false};
     drawAxisX(ui_, x, top, bottom, [](double step) { return step == std::floor(step) ? tickText(step) : ""; });
     drawAxisY(ui_, losses, left, right, tickText);
     drawAxisY(ui_, {rates.low, rates.high, rates.begin, rates.end, false}, left, right, rateText);
+    drawAxisY(ui_, norms, left, right, rateText);
+    chartText(ui_, {left, norm_top - ui_.px(19)}, ui_.theme.dim, "Norm of all gradients, before clipping");
     chartText(ui_, {left, window.y + ui_.px(8)}, ui_.theme.dim, "Loss by step, and its running mean");
     chartText(ui_, {left, rate_top - ui_.px(19)}, ui_.theme.dim, "Learning rate");
     drawEnds(x, top, loss_bottom);
     drawCurve(loss_, x, losses, withAlpha(ui_.theme.accent, 0.35F), ui_.scale);
     drawCurve(mean_, x, losses, ui_.theme.accent, 2 * ui_.scale);
+    drawCurve(norm_, x, norms, ui_.theme.kind(KindGroup::kLinear), 1.5F * ui_.scale);
     drawCurve(rate_, x, rates, ui_.theme.kind(KindGroup::kElementwise), 1.5F * ui_.scale);
     drawHovered(x, top, bottom);
   }
@@ -203,6 +249,8 @@ class TrainingPanel : public Panel {
          fmt::format("{} of {}{}", t.ends.empty() ? 0 : t.ends.back().epoch, t.epochs,
                      t.finished ? "" : ", not finished"),
          t.finished ? ui_.theme.text : ui_.theme.warning);
+    if (!t.fault.empty()) line("not finite", t.fault, ui_.theme.bad);
+    if (!t.layers.empty()) line("profiled", fmt::format("step {}", t.layers.back().step), ui_.theme.text);
     line("minimizes", t.loss, ui_.theme.text);
     line("optimizer", t.optimizer, ui_.theme.text);
     line("schedule", t.schedule, ui_.theme.text);
@@ -261,9 +309,43 @@ class TrainingPanel : public Panel {
 
   const Ui& ui_;
   std::shared_ptr<const TrainingRecord> shown_;
-  Curve loss_, mean_, rate_;
+  Curve loss_, mean_, norm_, rate_;
   StepShares shares_;
+  TrainingLayersView layers_;
+  TrainingMemoryView memory_;
+  View view_ = View::kCurves;
 };
+
+void fillProfile(const StudioSnapshot& snapshot, PanelTable* table) {
+  PanelTable layers{
+      "layers",
+      {"step", "layer", "forward_ms", "backward_ms", "update_ms", "parameters", "gradient_norm", "kept_mb"},
+      {},
+      {}};
+  PanelTable memory{"memory", {"step", "at_ms", "phase", "layer", "activation_mb", "gradient_mb", "peak_mb"}, {}, {}};
+  PanelTable fault{"fault", {"fault"}, {}, {}};
+  if (const auto& training = snapshot.job->training) {
+    for (const TrainingLayer& layer : training->layers) {
+      layers.rows.push_back({whole(layer.step), layer.layer, ms(whole(layer.forward_ns)), ms(whole(layer.backward_ns)),
+                             ms(whole(layer.update_ns)), whole(layer.parameters), layer.gradient_norm,
+                             whole(layer.kept_bytes) / 1e6});
+    }
+    for (const TrainingMemory& row : training->memory) {
+      memory.rows.push_back({whole(row.step), ms(whole(row.at_ns)), row.phase, row.layer,
+                             whole(row.activation_bytes) / 1e6, whole(row.gradient_bytes) / 1e6,
+                             whole(row.peak_bytes) / 1e6});
+    }
+    if (!training->fault.empty()) fault.rows.push_back({training->fault});
+  }
+  for (PanelTable* part : {&layers, &memory, &fault}) table->more.push_back(std::move(*part));
+}
+
+std::vector<ActionGroup> trainingActions() {
+  return {{697,
+           {{"training.curves", "Training: loss, gradients and learning rate over steps", ""},
+            {"training.layers", "Training: layers of a step", ""},
+            {"training.memory", "Training: memory over a step", ""}}}};
+}
 
 void fillTraining(const StudioSnapshot& snapshot, PanelTable* table) {
   table->columns = {"step",    "loss",       "learning_rate", "gradient_norm", "accuracy",
@@ -281,13 +363,15 @@ void fillTraining(const StudioSnapshot& snapshot, PanelTable* table) {
     }
   }
   table->more.push_back(std::move(epochs));
+  fillProfile(snapshot, table);
 }
 
 }  // namespace
 
 extern const PanelEntry kTrainingPanel;
 const PanelEntry kTrainingPanel{
-    "training", [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<TrainingPanel>(ui); },
-    fillTraining, "Training: loss, learning rate and times of steps", ""};
+    "training",   [](const Ui& ui) -> std::unique_ptr<Panel> { return std::make_unique<TrainingPanel>(ui); },
+    fillTraining, "Training: loss, learning rate and times of steps",
+    "",           trainingActions()};
 
 }  // namespace ipex_studio

@@ -1,6 +1,8 @@
-// ipex_studio::conv2d: aten::conv2d with its gradients, by kernels/training.
+// ipex_studio::conv1d, conv2d and conv3d: those of aten with their gradients, by kernels/training.
 //
 //   conv2d(Tensor x, Tensor w, Tensor? b, int[2] stride, int[2] padding, int[2] dilation, int groups) -> Tensor
+//
+// conv1d and conv3d take one number and three where conv2d takes two; conv1d is conv2d on images of one line.
 //
 // FP32 on the CPU is computed with channels last, and so is its result, whatever order x has; w is read as it lies if
 // it has channels last. x may be BF16, as it is under autocast, while w and b stay FP32: so is the result, and the
@@ -26,7 +28,9 @@ struct ConvolutionNumbers {
 // The convolution of these operands if it is one that we compute.
 KeptConvolution prepared(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b,
                          const ConvolutionNumbers& numbers) {
-  if (!isPlainImage(x) || !isPlainOfRank(w, 4) || numbers.groups < 1) return nullptr;
+  const std::int64_t rank = x.dim();
+  if ((rank != 4 && rank != 5) || !isPlainImage(x, rank) || !isPlainOfRank(w, rank) || numbers.groups < 1)
+    return nullptr;
   if (!isPlainBias(b, w.size(0))) return nullptr;
   if (x.size(1) != w.size(1) * numbers.groups || w.size(0) % numbers.groups != 0) return nullptr;
   ConvolutionProblem problem;
@@ -34,11 +38,17 @@ KeptConvolution prepared(const at::Tensor& x, const at::Tensor& w, const c10::op
   problem.channels = x.size(1);
   problem.outputs = w.size(0);
   problem.groups = numbers.groups;
-  problem.size = {x.size(2), x.size(3)};
-  problem.kernel = {w.size(2), w.size(3)};
+  problem.size = {x.size(-2), x.size(-1)};
+  problem.kernel = {w.size(-2), w.size(-1)};
   problem.stride = pairOf(numbers.stride);
   problem.padding = pairOf(numbers.padding);
   problem.dilation = pairOf(numbers.dilation);
+  problem.volume = rank == 5;
+  if (problem.volume) {
+    problem.depth = {x.size(2), w.size(2), numbers.stride.front(), numbers.padding.front(), numbers.dilation.front()};
+    const ConvolutionProblem::Depth& depth = problem.depth;
+    if (depth.stride < 1 || depth.padding < 0 || depth.dilation < 1 || depth.out() < 1) return nullptr;
+  }
   problem.threads = at::get_num_threads();
   problem.bf16 = isBf16(x);
   for (const std::size_t axis : {0, 1}) {
@@ -50,14 +60,18 @@ KeptConvolution prepared(const at::Tensor& x, const at::Tensor& w, const c10::op
 
 at::Tensor computeForward(const ConvolutionTraining& convolution, const at::Tensor& x, const at::Tensor& w,
                           const c10::optional<at::Tensor>& b, const ConvolutionNumbers& numbers) {
-  const at::Tensor image = x.contiguous(kPixelOrder), weights = w.contiguous(kPixelOrder);
+  const at::MemoryFormat order = pixelOrderOf(x);
+  const at::Tensor image = x.contiguous(order), weights = w.contiguous(order);
   const at::Tensor bias = b && b->defined() ? b->contiguous() : at::Tensor();
   std::vector<std::int64_t> sizes{x.size(0), w.size(0)};
-  for (const std::size_t axis : {0, 1}) {
-    const std::int64_t window = pairOf(numbers.dilation)[axis] * (w.size(axis + 2) - 1) + 1;
-    sizes.push_back((x.size(axis + 2) + 2 * pairOf(numbers.padding)[axis] - window) / pairOf(numbers.stride)[axis] + 1);
+  for (std::int64_t axis = 2; axis < x.dim(); ++axis) {
+    const auto of = [&](const std::vector<std::int64_t>& list) {
+      return list.size() == 1 ? list.front() : list[static_cast<std::size_t>(axis - 2)];
+    };
+    const std::int64_t window = of(numbers.dilation) * (w.size(axis) - 1) + 1;
+    sizes.push_back((x.size(axis) + 2 * of(numbers.padding) - window) / of(numbers.stride) + 1);
   }
-  const at::Tensor y = at::empty(sizes, x.options().memory_format(kPixelOrder));
+  const at::Tensor y = at::empty(sizes, x.options().memory_format(order));
   convolution.forward(image.data_ptr(), floatsOf(weights), floatsOf(bias), y.data_ptr());
   return y;
 }
@@ -66,8 +80,9 @@ using Gradients = std::array<at::Tensor, 3>;  // of x, w and b; undefined if not
 
 Gradients computeGradients(const ConvolutionTraining& convolution, const at::Tensor& x, const at::Tensor& w,
                            const at::Tensor& dy, std::array<bool, 3> wanted) {
-  const at::Tensor image = x.contiguous(kPixelOrder), weights = w.contiguous(kPixelOrder);
-  const at::Tensor gradient = dy.contiguous(kPixelOrder);
+  const at::MemoryFormat order = pixelOrderOf(x);
+  const at::Tensor image = x.contiguous(order), weights = w.contiguous(order);
+  const at::Tensor gradient = dy.contiguous(order);
   Gradients result;
   if (wanted[0]) {
     result[0] = emptyInPixelOrder(x);
@@ -81,7 +96,7 @@ Gradients computeGradients(const ConvolutionTraining& convolution, const at::Ten
   return result;
 }
 
-class Convolution2d : public torch::autograd::Function<Convolution2d> {
+class Convolution : public torch::autograd::Function<Convolution> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& w,
                             const c10::optional<at::Tensor>& b, const ConvolutionNumbers& numbers) {
@@ -109,9 +124,9 @@ class Convolution2d : public torch::autograd::Function<Convolution2d> {
       const Gradients result = computeGradients(*convolution, x, w, gradients[0], wanted);
       return {result[0], result[1], result[2], at::Tensor()};
     }
-    auto [dx, dw, db] =
-        at::convolution_backward(gradients[0], x, inTypeOf(x, w), at::IntArrayRef(w.size(0)), numbers.stride,
-                                 numbers.padding, numbers.dilation, false, {0, 0}, numbers.groups, wanted);
+    auto [dx, dw, db] = at::convolution_backward(
+        gradients[0], x, inTypeOf(x, w), at::IntArrayRef(w.size(0)), numbers.stride, numbers.padding, numbers.dilation,
+        false, std::vector<std::int64_t>(numbers.stride.size()), numbers.groups, wanted);
     return {dx, inTypeOf(w, dw), inTypeOf(w, db), at::Tensor()};
   }
 };
@@ -120,46 +135,80 @@ at::Tensor stock(const at::Tensor& x, const at::Tensor& w, const c10::optional<a
                  const ConvolutionNumbers& numbers) {
   // PyTorch 1.13 refuses empty batches with such weights.
   const at::Tensor weights = inTypeOf(x, x.numel() == 0 ? w.contiguous() : w);
-  return at::conv2d(x, weights, inTypeOf(x, b), numbers.stride, numbers.padding, numbers.dilation, numbers.groups);
+  const c10::optional<at::Tensor> bias = inTypeOf(x, b);
+  return w.dim() == 5 ? at::conv3d(x, weights, bias, numbers.stride, numbers.padding, numbers.dilation, numbers.groups)
+                      : at::conv2d(x, weights, bias, numbers.stride, numbers.padding, numbers.dilation, numbers.groups);
 }
 
-at::Tensor conv2d(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b, at::IntArrayRef stride,
-                  at::IntArrayRef padding, at::IntArrayRef dilation, std::int64_t groups) {
+at::Tensor convolve(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b,
+                    at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, std::int64_t groups) {
   const ConvolutionNumbers numbers{stride.vec(), padding.vec(), dilation.vec(), groups};
   const KeptConvolution convolution = prepared(x, w, b, numbers);
   return convolution ? computeForward(*convolution, x, w, b, numbers) : stock(x, w, b, numbers);
 }
 
-at::Tensor conv2dAutograd(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b,
-                          at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
-                          std::int64_t groups) {
+at::Tensor convolveAutograd(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b,
+                            at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+                            std::int64_t groups) {
   const ConvolutionNumbers numbers{stride.vec(), padding.vec(), dilation.vec(), groups};
-  return prepared(x, w, b, numbers) ? Convolution2d::apply(x, w, b, numbers) : stock(x, w, b, numbers);
+  return prepared(x, w, b, numbers) ? Convolution::apply(x, w, b, numbers) : stock(x, w, b, numbers);
 }
 
-at::Tensor conv2dUnderAutocast(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b,
-                               at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
-                               std::int64_t groups) {
-  if (!autocastIsBf16()) return at::conv2d(x, w, b, stride, padding, dilation, groups);
+using Convolve = at::Tensor(const at::Tensor&, const at::Tensor&, const c10::optional<at::Tensor>&, at::IntArrayRef,
+                            at::IntArrayRef, at::IntArrayRef, std::int64_t);
+
+c10::TypedOperatorHandle<Convolve> operatorNamed(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Convolve>();
+}
+
+at::Tensor convolveUnderAutocast(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b,
+                                 at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+                                 std::int64_t groups) {
+  const bool volume = w.dim() == 5;
+  if (!autocastIsBf16()) {
+    return volume ? at::conv3d(x, w, b, stride, padding, dilation, groups)
+                  : at::conv2d(x, w, b, stride, padding, dilation, groups);
+  }
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("ipex_studio::conv2d", "").typed<decltype(conv2dUnderAutocast)>();
-  return op.call(autocastToBf16(x), w, b, stride, padding, dilation, groups);
+  static const auto image = operatorNamed("ipex_studio::conv2d"), volumes = operatorNamed("ipex_studio::conv3d");
+  return (volume ? volumes : image).call(autocastToBf16(x), w, b, stride, padding, dilation, groups);
 }
 
-at::Tensor conv2dMeta(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b,
-                      at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, std::int64_t groups) {
+// Signals are images of one line. Samples without a batch are those of PyTorch.
+at::Tensor conv1d(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b, at::IntArrayRef stride,
+                  at::IntArrayRef padding, at::IntArrayRef dilation, std::int64_t groups) {
+  if (x.dim() != 3 || w.dim() != 3) return at::conv1d(x, w, b, stride, padding, dilation, groups);
+  static const auto image = operatorNamed("ipex_studio::conv2d");
+  return image
+      .call(x.unsqueeze(2), w.unsqueeze(2), b, {1, stride.back()}, {0, padding.back()}, {1, dilation.back()}, groups)
+      .squeeze(2);
+}
+
+at::Tensor convolveMeta(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b,
+                        at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+                        std::int64_t groups) {
   return stock(x, w, b, {stride.vec(), padding.vec(), dilation.vec(), groups});
 }
 
 }  // namespace
 
 TORCH_LIBRARY_FRAGMENT(ipex_studio, m) {
+  m.def("conv1d(Tensor x, Tensor w, Tensor? b, int[1] stride, int[1] padding, int[1] dilation, int groups) -> Tensor",
+        conv1d);
   m.def("conv2d(Tensor x, Tensor w, Tensor? b, int[2] stride, int[2] padding, int[2] dilation, int groups) -> Tensor");
+  m.def("conv3d(Tensor x, Tensor w, Tensor? b, int[3] stride, int[3] padding, int[3] dilation, int groups) -> Tensor");
 }
-TORCH_LIBRARY_IMPL(ipex_studio, CPU, m) { m.impl("conv2d", conv2d); }
-TORCH_LIBRARY_IMPL(ipex_studio, Meta, m) { m.impl("conv2d", conv2dMeta); }
-TORCH_LIBRARY_IMPL(ipex_studio, Autograd, m) { m.impl("conv2d", conv2dAutograd); }
-TORCH_LIBRARY_IMPL(ipex_studio, AutocastCPU, m) { m.impl("conv2d", conv2dUnderAutocast); }
+TORCH_LIBRARY_IMPL(ipex_studio, CPU, m) {
+  for (const char* name : {"conv2d", "conv3d"}) m.impl(name, convolve);
+}
+TORCH_LIBRARY_IMPL(ipex_studio, Meta, m) {
+  for (const char* name : {"conv2d", "conv3d"}) m.impl(name, convolveMeta);
+}
+TORCH_LIBRARY_IMPL(ipex_studio, Autograd, m) {
+  for (const char* name : {"conv2d", "conv3d"}) m.impl(name, convolveAutograd);
+}
+TORCH_LIBRARY_IMPL(ipex_studio, AutocastCPU, m) {
+  for (const char* name : {"conv2d", "conv3d"}) m.impl(name, convolveUnderAutocast);
+}
 
 }  // namespace ipex_studio
