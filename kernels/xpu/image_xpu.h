@@ -35,6 +35,7 @@ void describeImage(const TensorDesc& x, const Dims& y, Job* job) {
   job->x_image = narrowed(x.strides[0]);
   job->x_row = narrowed(x.strides[2]);
   job->x_pixel = narrowed(x.strides[3]);
+  job->x_type = deviceType(x.dtype);
 }
 
 // The operands and the result of an operation on images, channels side by side, and the chain behind it.
@@ -56,7 +57,7 @@ struct ImageOperands {
 // the reason, where the device cannot compute it.
 inline std::optional<ImageOperands> operandsOfImage(const PrepareArgs& given, std::string* reason,
                                                     int first_post_operand = 1) {
-  ImageOperands operands{given, channelsLastDesc(DType::kF32, given.dst[0].dims), {}};
+  ImageOperands operands{given, channelsLastDesc(given.dst[0].dtype, given.dst[0].dims), {}};
   TensorDesc& image = operands.args.src[0];
   image = channelsSideBySide(image);
   ChainBuilder chain(operands.dst);
@@ -72,7 +73,7 @@ inline bool describeImageChain(const PrepareArgs& args, const TensorDesc& dst, C
   ChainBuilder chain(dst);
   if (!args.src[kBias].absent()) {
     TensorDesc bias = args.src[kBias];
-    const TensorDesc per_channel = contiguousDesc(DType::kF32, Dims{bias.dims[0], 1, 1});
+    const TensorDesc per_channel = contiguousDesc(bias.dtype, Dims{bias.dims[0], 1, 1});
     const std::int64_t step = bias.strides[0];
     bias.dims = per_channel.dims;
     bias.strides = per_channel.strides;
@@ -85,11 +86,11 @@ inline bool describeImageChain(const PrepareArgs& args, const TensorDesc& dst, C
 
 // The same of a layer with weights, without a look at the sizes.
 inline std::optional<ImageOperands> operandsOfLayer(const PrepareArgs& given, std::string* reason) {
-  ImageOperands operands{given, channelsLastDesc(DType::kF32, given.dst[0].dims), {}};
+  ImageOperands operands{given, channelsLastDesc(given.dst[0].dtype, given.dst[0].dims), {}};
   auto& src = operands.args.src;
   src[kSrc] = channelsSideBySide(src[kSrc]);
   for (std::size_t s = kBias; s < src.size(); ++s) {
-    if (src[s].block > 0) src[s] = contiguousDesc(DType::kF32, src[s].dims);
+    if (src[s].block > 0) src[s] = contiguousDesc(src[s].dtype, src[s].dims);
   }
   if (!describeImageChain(operands.args, operands.dst, &operands.chain, reason)) return std::nullopt;
   return operands;
@@ -98,7 +99,7 @@ inline std::optional<ImageOperands> operandsOfLayer(const PrepareArgs& given, st
 // A layer with weights under a window that moves over the image, as programs read it.
 struct WindowJob {
   std::int32_t pixels = 0, height = 0, width = 0;
-  std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0;
+  std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0, x_type = 0;
   std::int32_t kernel[2] = {}, stride[2] = {}, padding[2] = {}, dilation[2] = {};
   std::int32_t groups = 1, inputs = 0, outputs = 0, padded = 0;  // channels of a group; padded: up to whole vectors
 
@@ -124,19 +125,17 @@ inline void describeWindowLayer(const PrepareArgs& args, WindowJob* job) {
   job->groups = narrowed(args.spec.intOr("groups", 1));
 }
 
-// The reason against a layer with weights, beside its sizes; yes if there is none.
-inline Verdict supportsLayer(const PrepareArgs& args) {
-  if (!allF32(args)) return Verdict::no("dtype");
+// The reason against a layer with weights, beside its types and sizes; yes if there is none.
+inline Verdict supportsWindow(const PrepareArgs& args) {
   if (args.dst[0].dims.rank != 4) return Verdict::no("rank");
-  if (args.spec.has("src_zero")) return Verdict::no("quantized");
   if (args.src[kSrc].dims.count() == 0) return Verdict::no("empty");
   if (args.constant[kWeights] == nullptr) return Verdict::no("weights-not-constant");
   return args.src[kWeights].isContiguous() ? Verdict::yes() : Verdict::no("layout");
 }
 
-// True if the device can hold the image and the weights, `floats` of them once they are packed.
-inline bool fitsLayer(const PrepareArgs& args, std::int64_t floats) {
-  return fitsDevice(args.src[kSrc]) && fitsDevice(args.src[kWeights]) && floats <= (std::int64_t{1} << 30);
+// True if the device can hold the image and the weights, `elements` of them once they are packed.
+inline bool fitsLayer(const PrepareArgs& args, std::int64_t elements) {
+  return fitsDevice(args.src[kSrc]) && fitsDevice(args.src[kWeights]) && elements <= (std::int64_t{1} << 30);
 }
 
 }  // namespace ipex_studio

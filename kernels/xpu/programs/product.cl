@@ -7,29 +7,32 @@ typedef struct {
   int rows, columns, depth, padded;  // padded: columns of b that may be read
   int a_row, a_depth, b_depth, b_column;
   int batch_loops, unused[3];
+  Bytes a_bytes, b_bytes;
   int batch_size[MAX_BATCH_LOOPS], a_batch[MAX_BATCH_LOOPS], b_batch[MAX_BATCH_LOOPS];
 } Product;
 
 #ifdef GPU
 
 // Four of the depth of a row of a; those outside are zeros.
-float4 fourOfRow(__global const float* a, int k, const Product* job) {
-  if (job->a_depth == 1 && k + 4 <= job->depth) return vload4(0, a + k);
+float4 fourOfRow(__global const Element* a, int k, const Product* job) {
+  if (job->a_depth == 1 && k + 4 <= job->depth) return FOUR_AT(a, k, job->a_bytes);
   float four[4];
-  for (int i = 0; i < 4; ++i) four[i] = k + i < job->depth ? a[(k + i) * job->a_depth] : 0.0f;
+  for (int i = 0; i < 4; ++i) four[i] = k + i < job->depth ? NUMBER_AT(a, (k + i) * job->a_depth, job->a_bytes) : 0.0f;
   return vload4(0, four);
 }
 
-float4 fourColumns(__global const float* b, int column, const Product* job) {
-  if (job->b_column == 1 && column + 4 <= job->padded) return vload4(0, b + column);
+float4 fourColumns(__global const Element* b, int column, const Product* job) {
+  if (job->b_column == 1 && column + 4 <= job->padded) return FOUR_AT(b, column, job->b_bytes);
   float four[4];
-  for (int i = 0; i < 4; ++i) four[i] = column + i < job->columns ? b[(column + i) * job->b_column] : 0.0f;
+  for (int i = 0; i < 4; ++i)
+    four[i] = column + i < job->columns ? NUMBER_AT(b, (column + i) * job->b_column, job->b_bytes) : 0.0f;
   return vload4(0, four);
 }
 
 #define PRODUCT_TILES(NAME, ITEMS, ROWS, SLICES)                                                                \
   __attribute__((reqd_work_group_size(ITEMS, ITEMS, SLICES)))                                                   \
-  __kernel void NAME(__global const float* a_all, __global const float* b_all, const Product job, CHAIN_ARGUMENTS) { \
+  __kernel void NAME(__global const Element* a_all, __global const Element* b_all, const Product job,          \
+                     CHAIN_ARGUMENTS) {                                                                         \
     __local float4 memory[TILE_MEMORY(ITEMS, ROWS, SLICES)] __attribute__((aligned(64)));                       \
     TILE_PLACES(ITEMS, ROWS)                                                                                    \
     const int depth = job.depth;                                                                                \
@@ -41,7 +44,7 @@ float4 fourColumns(__global const float* b, int column, const Product* job) {
       b_all += at * job.b_batch[loop];                                                                          \
       batch = outer;                                                                                            \
     }                                                                                                           \
-    __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;                                                 \
+    __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;                                                 \
     TILE_BODY(ITEMS, ROWS, SLICES)                                                                              \
   }
 #define READ_STEP(k)
@@ -63,14 +66,15 @@ PRODUCT_TILES(product_32, 8, 4, 4)
 #define ROWS 6
 
 // 16 columns of a row of b; those behind the last are the last.
-float16 columnsOf(__global const float* b, const Product* job, int column) {
+float16 columnsOf(__global const Element* b, const Product* job, int column) {
   float lane[16];
-  for (int i = 0; i < 16; ++i) lane[i] = b[min(i, job->columns - 1 - column) * job->b_column];
+  for (int i = 0; i < 16; ++i)
+    lane[i] = NUMBER_AT(b, min(i, job->columns - 1 - column) * job->b_column, job->b_bytes);
   return vload16(0, lane);
 }
 
 __attribute__((reqd_work_group_size(4, 4, 1)))
-__kernel void product(__global const float* a, __global const float* b, const Product job, CHAIN_ARGUMENTS) {
+__kernel void product(__global const Element* a, __global const Element* b, const Product job, CHAIN_ARGUMENTS) {
   const int column = 16 * (int)get_global_id(0), first = ROWS * (int)get_global_id(1);
   if (column >= job.columns || first >= job.rows) return;
   int batch = (int)get_global_id(2);
@@ -81,7 +85,7 @@ __kernel void product(__global const float* a, __global const float* b, const Pr
     b += at * job.b_batch[loop];
     batch = outer;
   }
-  __global const float* row[ROWS];
+  __global const Element* row[ROWS];
   float16 sum[ROWS];
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) {
@@ -90,13 +94,52 @@ __kernel void product(__global const float* a, __global const float* b, const Pr
   }
   b += column * job.b_column;
   const bool whole = job.b_column == 1 && column + 16 <= job.padded;
+#if ELEMENT == TYPE_F32
   for (int k = 0; k < job.depth; ++k) {
     const float16 w = whole ? vload16(0, b) : columnsOf(b, &job, column);
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) sum[r] += row[r][k * job.a_depth] * w;
     b += job.b_depth;
   }
-  __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;
+#else
+  // Rows are widened 16 numbers at a time.
+#ifdef EXACT_TERMS
+  int16 exact[ROWS];
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) exact[r] = 0;
+#endif
+  float wide[ROWS][16];
+  for (int first_k = 0; first_k < job.depth; first_k += 16) {
+    const int count = min(16, job.depth - first_k);
+    for (int r = 0; r < ROWS; ++r) {
+      if (count == 16 && job.a_depth == 1) {
+        vstore16(NUMBERS_AT(row[r], first_k, job.a_bytes), 0, wide[r]);
+      } else {
+        for (int i = 0; i < count; ++i) wide[r][i] = NUMBER_AT(row[r], (first_k + i) * job.a_depth, job.a_bytes);
+      }
+    }
+    for (int i = 0; i < count; ++i) {
+      const float16 w = whole ? NUMBERS_AT(b, 0, job.b_bytes) : columnsOf(b, &job, column);
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r) sum[r] += wide[r][i] * w;
+      b += job.b_depth;
+    }
+#ifdef EXACT_TERMS
+    if ((first_k + 16) % EXACT_TERMS == 0 || first_k + 16 >= job.depth) {
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r) {
+        exact[r] += convert_int16(sum[r]);
+        sum[r] = 0.0f;
+      }
+    }
+#endif
+  }
+#ifdef EXACT_TERMS
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) sum[r] = convert_float16(exact[r]);
+#endif
+#endif
+  __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
   const int lanes = min(16, job.columns - column);
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) {
