@@ -42,8 +42,8 @@ class DeviceQueue {
   virtual bool startSpans() { return false; }
   // What is submitted from here on belongs to the next span.
   virtual void beginSpan() {}
-  // Waits for all work, as finish(). Returns a span for each beginSpan(): from the begin of its first piece of work, with
-  // the time that its work took; zeros where it had none.
+  // Waits for all work, as finish(). Returns a span for each beginSpan(): when the first piece of its work began and
+  // the time that all of it took; zeros where it had none.
   virtual std::vector<DeviceSpan> endSpans() { return {}; }
 };
 
