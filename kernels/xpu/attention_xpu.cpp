@@ -30,10 +30,11 @@ struct AttentionJob {
 class AttentionDeviceOp final : public DeviceOp {
  public:
   AttentionDeviceOp(OpenClDevice& device, const AttentionJob& job)
-      : DeviceOp(device, "attention", "attention", teamGroup(device)), attention_(job) {
+      : DeviceOp(device, "attention", "attention", device.usesTiles() ? teamGroup(device) : WorkSize{1, 1, 1}),
+        attention_(job) {
     std::int64_t batch = 1;
     for (int loop = 0; loop < job.batch_loops; ++loop) batch *= job.batch_size[loop];
-    setItems(job.queries * teamItems(device), batch);
+    setItems(device.usesTiles() ? job.queries * teamItems(device) : wholeLanes(job.queries) / kLanes, batch);
     flops = 2 * batch * job.queries * job.keys * (std::int64_t{job.depth} + job.width);
   }
 

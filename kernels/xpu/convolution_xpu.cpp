@@ -1,8 +1,9 @@
-// Convolutions of images on an OpenCL device (convolution.cl): products of implicit rows, or one channel a group, with
-// any chain of post-operations. Constant weights lie on the device in the order in which they are read.
+// Convolutions of sequences, images and volumes on an OpenCL device (convolution.cl): products of implicit rows, or one
+// channel a group, with any chain of post-operations. Constant weights lie on the device in the order in which they are
+// read.
 //
-// Declines: dtype, empty, rank (other than images of two axes), weights-not-constant, layout, size,
-// post-ops.
+// Declines: dtype, empty, rank (of volumes where work groups share tiles, and beyond), weights-not-constant, layout,
+// size, post-ops.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -17,6 +18,10 @@ namespace {
 
 struct ConvolutionJob : WindowJob {
   ElementBytes x_bytes, w_bytes;
+  // Channels of a panel, which lie together.
+  std::int64_t panel(const OpenClDevice& device) const {
+    return isDepthwise() || device.usesTiles() ? padded : device.itemColumns();
+  }
   bool isDepthwise() const { return groups > 1 && inputs == 1 && outputs == 1; }
 };
 
@@ -54,8 +59,8 @@ std::unique_ptr<ConvolutionOp> makeOp(OpenClDevice& device, DType dtype, const C
   }
   if (!device.usesTiles()) {
     constexpr std::int64_t kRows = 6;
-    auto op = std::make_unique<ConvolutionOp>(device, dtype, "convolution", WorkSize{4, 4, 1}, job);
-    op->setItems(job.groups * (job.padded / kLanes), (job.pixels + kRows - 1) / kRows);
+    auto op = std::make_unique<ConvolutionOp>(device, dtype, "convolution", WorkSize{1, 8, 1}, job);
+    op->setItems(job.groups * (job.padded / device.itemColumns()), (job.pixels + kRows - 1) / kRows);
     return op;
   }
   const TileShape& tile = tileFor(device, job.pixels, job.outputs, job.groups);
@@ -70,25 +75,27 @@ ConvolutionJob describeJob(const PrepareArgs& args) {
   describeWindowLayer(args, &job);
   job.inputs = narrowed(w[1]);
   job.outputs = narrowed(w[0] / job.groups);
-  job.padded = narrowed(wholeLanes(job.isDepthwise() ? job.groups : job.outputs));
+  const std::int64_t step = job.isDepthwise() ? kLanes : openClDevice(args).itemColumns();
+  job.padded = narrowed(((job.isDepthwise() ? job.groups : job.outputs) + step - 1) / step * step);
   job.x_bytes = elementBytesOf(args.src[kSrc].dtype, args.spec.intOr("src_zero", 0));
   job.w_bytes = elementBytesOf(args.src[kWeights].dtype, args.spec.intOr("weight_zero", 0));
   return job;
 }
 
-// w[O,C/g,y,x] as [g][y][x][C/g][O/g up to whole vectors], or [y][x][g up to whole vectors] of one channel a group.
+// w[O,C/g,y,x] as [g][panel][y][x][C/g][channels of the panel], or as [y][x][g up to whole vectors] of one channel a
+// group.
 template <class Element>
-void packConvolution(const ConvolutionJob& job, const void* weights, void* packed) {
+void packConvolution(const ConvolutionJob& job, std::int64_t panel, const void* weights, void* packed) {
   const auto* from = static_cast<const Element*>(weights);
   auto* to = static_cast<Element*>(packed);
   const bool depthwise = job.isDepthwise();
   const std::int64_t places = job.places(), inputs = job.inputs;
   for (std::int64_t g = 0; g < job.groups; ++g) {
     for (std::int64_t o = 0; o < job.outputs; ++o) {
+      const std::int64_t first = (g * job.padded + o / panel * panel) * places * inputs + o % panel;
       for (std::int64_t c = 0; c < inputs; ++c) {
         for (std::int64_t place = 0; place < places; ++place) {
-          const std::int64_t at =
-              depthwise ? place * job.padded + g : ((g * places + place) * inputs + c) * job.padded + o;
+          const std::int64_t at = depthwise ? place * job.padded + g : first + (place * inputs + c) * panel;
           to[at] = from[((g * job.outputs + o) * inputs + c) * places + place];
         }
       }
@@ -103,7 +110,7 @@ class ConvolutionXpu final : public Kernel {
   Verdict supports(const PrepareArgs& args) const override {
     if (!allInChains(args) || !areMultiplied(args.src[kSrc].dtype, args.src[kWeights].dtype))
       return Verdict::no("dtype");
-    return supportsWindow(args);
+    return supportsWindow(args, 3, openClDevice(args).usesTiles() ? 4 : 5);
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& given, std::string* reason) const override {
@@ -133,14 +140,15 @@ class ConvolutionXpu final : public Kernel {
     const std::size_t weights = static_cast<std::size_t>(elements) * element;
     const std::size_t bytes = weights + static_cast<std::size_t>(job.inputs) * element;
     const void* const from = args.constant[kWeights];
+    const std::int64_t panel = job.panel(openClDevice(args));
     const int zero = static_cast<int>(args.spec.intOr("src_zero", 0));
-    const std::string form = fmt::format("convolution_xpu groups {} zero {}", job.groups, zero);
+    const std::string form = fmt::format("convolution_xpu groups {} panel {} zero {}", job.groups, panel, zero);
     const WeightCache::Packed host = args.weights->getOrPack(from, form, bytes, [&](void* packed) {
       std::memset(packed, 0, weights);
       std::memset(static_cast<char*>(packed) + weights, element == 1 ? zero : 0, bytes - weights);
-      if (element == 4) packConvolution<float>(job, from, packed);
-      if (element == 2) packConvolution<std::uint16_t>(job, from, packed);
-      if (element == 1) packConvolution<std::uint8_t>(job, from, packed);
+      if (element == 4) packConvolution<float>(job, panel, from, packed);
+      if (element == 2) packConvolution<std::uint16_t>(job, panel, from, packed);
+      if (element == 1) packConvolution<std::uint8_t>(job, panel, from, packed);
     });
     return args.weights->copyTo(*args.target.device, host->data(), bytes);
   }

@@ -73,7 +73,7 @@ class DeconvolutionXpu final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     if (!allF32(args)) return Verdict::no("dtype");
-    return args.dst[0].dims.count() == 0 ? Verdict::no("empty") : supportsWindow(args);
+    return args.dst[0].dims.count() == 0 ? Verdict::no("empty") : supportsWindow(args, 4, 4);
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& given, std::string* reason) const override {

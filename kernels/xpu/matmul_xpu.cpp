@@ -61,6 +61,7 @@ class MatmulXpu final : public Kernel {
     job.b_column = narrow(b.strides[tb ? row : column]);
     job.a_bytes = elementBytesOf(a.dtype, args.spec.intOr("src_zero", 0));
     job.b_bytes = elementBytesOf(b.dtype, args.spec.intOr("weight_zero", 0));
+    job.b_item = narrow(openClDevice(args).itemColumns()) * job.b_column;
     job.batch_loops = row;
     for (int axis = 0; axis < row; ++axis) {
       job.batch_size[axis] = narrow(dst[axis]);

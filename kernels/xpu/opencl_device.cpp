@@ -55,6 +55,9 @@ OpenClDevice::OpenClDevice(const OpenClApi& api, FoundDevice found, int index, P
     : api_(api), found_(std::move(found)), cache_(std::move(cache)), may_compile_(may_compile) {
   const auto& features = found_.record.features;
   uses_tiles_ = std::find(features.begin(), features.end(), kOwnLocalMemory) != features.end();
+  cl_uint width = 0;
+  api_.clGetDeviceInfo(found_.device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof width, &width, nullptr);
+  is_wide_ = width >= 16;
   units_ = found_.record.units;
   properties_.id = {DeviceKind::kXpu, index};
   properties_.name = found_.record.name;
@@ -101,7 +104,7 @@ cl_command_queue OpenClDevice::newTimedQueue() const {
 std::int64_t OpenClDevice::nowNs() const { return ipex_studio::nowNs(); }
 
 std::string OpenClDevice::buildOptions() const {
-  return fmt::format("-cl-std=CL1.2 -w{}", uses_tiles_ ? " -D GPU" : "");
+  return fmt::format("-cl-std=CL1.2 -w{}", uses_tiles_ ? " -D GPU" : is_wide_ ? " -D ITEM_VECTORS=2" : "");
 }
 
 std::string OpenClDevice::keyOf(const DeviceProgram& program) const {

@@ -49,12 +49,19 @@ class OpenClDevice final : public Device {
   const DeviceRecord& record() const { return found_.record; }
   // True if work groups should share tiles: the device has local memory of its own, as GPUs have.
   bool usesTiles() const { return uses_tiles_; }
+  // Columns that a work item sums side by side where it shares nothing with others: as many as registers hold.
+  std::int64_t itemColumns() const { return is_wide_ ? 32 : 16; }
   // How many work groups run at the same time at least.
   int units() const { return units_; }
   // From now on it computes as a GPU of so many units would. For tests, before a program is asked for.
   void assumeTiles(int units) {
     uses_tiles_ = true;
     units_ = units;
+  }
+  // From now on plans expect copies to take so long. For tests, before a plan is made.
+  void assumeCopies(double latency_ns, double bytes_per_ns) {
+    properties_.copy_latency_ns = latency_ns;
+    properties_.copy_bytes_per_ns = bytes_per_ns;
   }
   const OpenClApi& api() const { return api_; }
 
@@ -71,7 +78,7 @@ class OpenClDevice final : public Device {
   FoundDevice found_;
   ProgramCache cache_;
   MayCompile may_compile_;
-  bool uses_tiles_ = false;
+  bool uses_tiles_ = false, is_wide_ = false;
   int units_ = 1;
   DeviceProperties properties_;
   cl_context context_ = nullptr;

@@ -9,10 +9,10 @@
 namespace ipex_studio {
 
 struct ProductJob {
-  static constexpr int kMaxBatchLoops = 4, kRows = 6, kColumns = 16;
+  static constexpr int kMaxBatchLoops = 4, kRows = 6;
   std::int32_t rows = 0, columns = 0, depth = 0, padded = 0;  // padded: columns of b that may be read
   std::int32_t a_row = 0, a_depth = 1, b_depth = 0, b_column = 1;
-  std::int32_t batch_loops = 0, unused[3] = {};
+  std::int32_t batch_loops = 0, b_item = 0, unused[2] = {};  // b_item: columns of a work item to those of the next
   ElementBytes a_bytes, b_bytes;
   std::int32_t batch_size[kMaxBatchLoops] = {}, a_batch[kMaxBatchLoops] = {}, b_batch[kMaxBatchLoops] = {};
 
@@ -30,8 +30,8 @@ class ProductOp final : public ChainOp {
 
   // `dtype`: of both operands, or of one where they are bytes.
   ProductOp(OpenClDevice& device, const ProductJob& job, DType dtype)
-      : ChainOp(device, programFor("product", dtype), "product", {4, 4, 1}), product(job) {
-    setItems((std::int64_t{job.columns} + ProductJob::kColumns - 1) / ProductJob::kColumns,
+      : ChainOp(device, programFor("product", dtype), "product", {1, 8, 1}), product(job) {
+    setItems((std::int64_t{job.columns} + device.itemColumns() - 1) / device.itemColumns(),
              (std::int64_t{job.rows} + ProductJob::kRows - 1) / ProductJob::kRows, job.batch());
     setFlops();
   }

@@ -1,5 +1,5 @@
-// Attention: a work item, or a team (tiles.cl), takes one query, and sums the values by weights that are kept relative
-// to the largest score so far (online softmax, Milakov and Gimelshein 2018). The structure is that of
+// Attention: a work item takes 16 queries, or a team (tiles.cl) takes one, and sums the values by weights that are kept
+// relative to the largest score so far (online softmax, Milakov and Gimelshein 2018). The structure is that of
 // kernels/xpu/attention_xpu.cpp.
 
 #define MAX_PARTS 8  // vectors of 16 in a query or a value
@@ -74,21 +74,22 @@ __kernel void attention(__global const void* q, __global const void* k, __global
 
 #else
 
-float16 partAt(int type, __global const void* data, int row, int part, int size) {
-  return lanesOf(type, data, row + 16 * part, min(16, size - 16 * part));
+#define KEYS 4  // that are taken at once
+
+// The numbers of a query of each lane: those of `queries` rows from `at` on, the last again where there are fewer.
+float16 numbersOfRows(int type, __global const void* data, int at, int step, int queries) {
+  float lane[16];
+  for (int i = 0; i < 16; ++i) lane[i] = elementOf(type, data, at + min(i, queries - 1) * step);
+  return vload16(0, lane);
 }
 
-float sumOf(float16 v) {
-  const float8 a = v.lo + v.hi;
-  const float4 b = a.lo + a.hi;
-  return b.x + b.y + b.z + b.w;
-}
-
-__attribute__((reqd_work_group_size(16, 1, 1)))
+// Each lane is a query.
+__attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void attention(__global const void* q, __global const void* k, __global const void* v,
                         __global const void* mask, __global void* y, const Attention job) {
-  const int query = (int)get_global_id(0);
+  const int query = 16 * (int)get_global_id(0);
   if (query >= job.queries) return;
+  const int queries = min(16, job.queries - query);
   int batch = (int)get_global_id(1), q_at = query * job.q_row, k_at = 0, v_at = 0, y_at = query * job.y_row;
   int mask_at = query * job.mask_row;
   for (int loop = job.batch_loops - 1; loop >= 0; --loop) {
@@ -100,39 +101,70 @@ __kernel void attention(__global const void* q, __global const void* k, __global
     mask_at += at * job.mask_batch[loop];
     batch = outer;
   }
-  const int depth_parts = (job.depth + 15) / 16, width_parts = (job.width + 15) / 16;
-  float16 asked[MAX_PARTS], sum[MAX_PARTS];
-  for (int part = 0; part < depth_parts; ++part) asked[part] = partAt(job.q_type, q, q_at, part, job.depth);
-  for (int part = 0; part < width_parts; ++part) sum[part] = 0.0f;
-  float highest = -INFINITY, weights = 0.0f;
-  const int keys = job.causal ? min(job.keys, query + 1) : job.keys;
-  for (int t = 0; t < keys; ++t) {
-    float16 product = 0.0f;
-    for (int part = 0; part < depth_parts; ++part)
-      product += asked[part] * partAt(job.k_type, k, k_at + t * job.k_row, part, job.depth);
-    float score = sumOf(product) * job.scale;
-    if (job.has_mask) score += elementOf(job.mask_type, mask, mask_at + t * job.mask_column);
-    if (score == -INFINITY) continue;  // weighs nothing
-    if (score > highest) {
-      const float shrink = exp(highest - score);
-      highest = score;
+  float16 asked[16 * MAX_PARTS], sum[16 * MAX_PARTS];
+  for (int i = 0; i < job.depth; ++i) asked[i] = numbersOfRows(job.q_type, q, q_at + i, job.q_row, queries);
+  for (int i = 0; i < job.width; ++i) sum[i] = 0.0f;
+  const float16 none = -INFINITY;
+  const int16 numbers = query + (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  float16 highest = none, weights = 0.0f;
+  const int keys = job.causal ? min(job.keys, query + queries) : job.keys;
+  for (int first = 0; first < keys; first += KEYS) {
+    float key[KEYS][16 * MAX_PARTS];
+    for (int j = 0; j < KEYS; ++j) {
+      const int row = k_at + min(first + j, keys - 1) * job.k_row;
+      for (int part = 0; 16 * part < job.depth; ++part)
+        vstore16(lanesOf(job.k_type, k, row + 16 * part, min(16, job.depth - 16 * part)), part, key[j]);
+    }
+    float16 score[KEYS];
+#pragma unroll
+    for (int j = 0; j < KEYS; ++j) score[j] = 0.0f;
+    for (int i = 0; i < job.depth; ++i) {
+#pragma unroll
+      for (int j = 0; j < KEYS; ++j) score[j] += asked[i] * key[j][i];
+    }
+    float16 top = highest;
+#pragma unroll
+    for (int j = 0; j < KEYS; ++j) {
+      const int t = first + j;
+      score[j] *= job.scale;
+      if (job.has_mask && t < keys) {
+        const int at = mask_at + t * job.mask_column;
+        score[j] += job.mask_row == 0 ? (float16)(elementOf(job.mask_type, mask, at))
+                                      : numbersOfRows(job.mask_type, mask, at, job.mask_row, queries);
+      }
+      const int16 left_out = t >= keys ? (int16)(-1) : job.causal ? (int16)(t) > numbers : (int16)(0);
+      score[j] = select(score[j], none, left_out);
+      top = select(fmax(top, score[j]), score[j], isnan(score[j]));
+    }
+    // Where nothing was seen yet, there is nothing to shrink, and all differences would be none.
+    const float16 level = select(top, (float16)(0.0f), top == none);
+    if (any(top != highest)) {
+      const float16 shrink = exp(highest - level);
       weights *= shrink;
-      for (int part = 0; part < width_parts; ++part) sum[part] *= shrink;
+      for (int i = 0; i < job.width; ++i) sum[i] *= shrink;
+      highest = top;
     }
-    const float weight = exp(score - highest);
-    weights += weight;
-    for (int part = 0; part < width_parts; ++part)
-      sum[part] += weight * partAt(job.v_type, v, v_at + t * job.v_row, part, job.width);
+#pragma unroll
+    for (int j = 0; j < KEYS; ++j) {
+      score[j] = exp(score[j] - level);
+      weights += score[j];
+    }
+    for (int j = 0; j < KEYS; ++j) {
+      const int row = v_at + min(first + j, keys - 1) * job.v_row;
+      for (int part = 0; 16 * part < job.width; ++part)
+        vstore16(lanesOf(job.v_type, v, row + 16 * part, min(16, job.width - 16 * part)), part, key[j]);
+    }
+    for (int i = 0; i < job.width; ++i) {
+      float16 total = sum[i];
+#pragma unroll
+      for (int j = 0; j < KEYS; ++j) total += score[j] * key[j][i];
+      sum[i] = total;
+    }
   }
-  for (int part = 0; part < width_parts; ++part) {
-    const float16 result = sum[part] / weights;
-    if (16 * part + 16 <= job.width) {
-      storeElements(job.y_type, y, y_at + 16 * part, result);
-      continue;
-    }
+  for (int i = 0; i < job.width; ++i) {
     float lane[16];
-    vstore16(result, 0, lane);
-    for (int i = 0; 16 * part + i < job.width; ++i) storeElement(job.y_type, y, y_at + 16 * part + i, lane[i]);
+    vstore16(sum[i] / weights, 0, lane);
+    for (int row = 0; row < queries; ++row) storeElement(job.y_type, y, y_at + row * job.y_row + i, lane[row]);
   }
 }
 

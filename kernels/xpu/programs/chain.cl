@@ -31,12 +31,12 @@ typedef struct {
 
 int offsetOf(const Chain* chain, int tensor, int position) {
   int offset = 0;
-  for (int loop = chain->loops - 1; loop >= 0; --loop) {
+  for (int loop = chain->loops - 1; loop > 0; --loop) {
     const int outer = position / chain->size[loop];
     offset += (position - outer * chain->size[loop]) * chain->stride[tensor][loop];
     position = outer;
   }
-  return offset;
+  return offset + position * chain->stride[tensor][0];
 }
 
 // Elements are computed in FP32, whatever they are kept as: one of them, or 16 that lie side by side.
@@ -104,7 +104,7 @@ float16 lanesOf(int type, __global const void* data, int at, int lanes) {
 // True if the innermost loop holds all 16 positions.
 bool insideRow(const Chain* chain, int position) {
   const int size = chain->size[chain->loops - 1];
-  return position % size + 16 <= size;
+  return (chain->loops == 1 ? position : position % size) + 16 <= size;
 }
 
 // A walk over the places of one tensor, without divisions between them.

@@ -6,6 +6,7 @@ typedef struct {
   int pixels, height, width;  // of the result; pixels: of all images
   int x_height, x_width, x_image, x_row, x_pixel, x_type;
   int kernel_y, kernel_x, stride_y, stride_x, padding_y, padding_x, dilation_y, dilation_x;
+  int depth, x_depth, x_plane, kernel_z, stride_z, padding_z, dilation_z;  // of volumes
   int groups, inputs, outputs, padded;  // channels of a group; padded: outputs up to whole vectors
 } Deconvolution;
 
