@@ -56,7 +56,7 @@ Plan::Instance::Instance(const Plan& plan, HostArena host_arena)
     : plan_(plan), pointers_(plan.parts_.slots.size(), nullptr) {
   for (const PlanArena& arena : plan.parts_.arenas) {
     const bool borrowed = arena.device->isHost() && host_arena == HostArena::kBorrowed;
-    Arena own{Buffer(borrowed ? 0 : arena.bytes, *arena.device), nullptr, arena.device, nullptr};
+    Arena own{Buffer(borrowed ? 0 : arena.bytes, *arena.device), nullptr, arena.device, nullptr, false};
     if (!borrowed) own.scratch = static_cast<char*>(own.memory.data()) + arena.scratch_offset;
     if (!arena.device->isHost()) own.queue = arena.device->newQueue();
     arenas_.push_back(std::move(own));
@@ -165,19 +165,51 @@ void Plan::Instance::runObserved(const void* const* inputs, void* const* outputs
   finish();
 }
 
+// Puts the times of devices with clocks of their own in the place of those that the host needed to ask for the work.
+void Plan::Instance::takeSpans(std::vector<DeviceSpan>* spans) {
+  for (std::size_t a = 0; a < arenas_.size(); ++a) {
+    if (!arenas_[a].is_timed) continue;
+    const std::vector<DeviceSpan> taken = arenas_[a].queue->endSpans();
+    std::size_t next = 0;
+    for (std::size_t step = 0; step < spans->size(); ++step) {
+      if (plan_.parts_.steps[step].arena == static_cast<std::int32_t>(a)) (*spans)[step] = taken[next++];
+    }
+  }
+}
+
+void Plan::Instance::stopSpans() noexcept {
+  for (const Arena& arena : arenas_) {
+    try {
+      if (arena.is_timed) arena.queue->endSpans();
+    } catch (const std::exception&) {  // what failed first is thrown
+    }
+  }
+}
+
 void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, std::int64_t* begin_ns,
                               std::int64_t* elapsed_ns, const std::function<std::int64_t()>& clock_ns) {
   const auto now = [&] { return clock_ns ? clock_ns() : nowNs(); };
+  std::vector<DeviceSpan> spans(plan_.parts_.steps.size());
   for (std::int64_t micro_batch = 0; micro_batch < plan_.micro_batches_.count(); ++micro_batch) {
     bind(inputs, outputs, micro_batch);
-    for (std::size_t step = 0; step < plan_.parts_.steps.size(); ++step) {
-      const std::int64_t begin = now();
-      execute(step);
-      DeviceQueue* queue = arenas_[static_cast<std::size_t>(plan_.parts_.steps[step].arena)].queue.get();
-      if (queue != nullptr) queue->finish();
-      const std::int64_t elapsed = now() - begin;
-      begin_ns[step] = micro_batch == 0 ? begin : begin_ns[step];
-      elapsed_ns[step] = micro_batch == 0 ? elapsed : elapsed_ns[step] + elapsed;
+    for (Arena& arena : arenas_) arena.is_timed = arena.queue && !clock_ns && arena.queue->startSpans();
+    try {
+      for (std::size_t step = 0; step < spans.size(); ++step) {
+        const Arena& arena = arenas_[static_cast<std::size_t>(plan_.parts_.steps[step].arena)];
+        if (arena.is_timed) arena.queue->beginSpan();
+        const std::int64_t begin = now();
+        execute(step);
+        if (arena.queue && !arena.is_timed) arena.queue->finish();
+        spans[step] = {begin, now() - begin};
+      }
+    } catch (...) {
+      stopSpans();
+      throw;
+    }
+    takeSpans(&spans);
+    for (std::size_t step = 0; step < spans.size(); ++step) {
+      begin_ns[step] = micro_batch == 0 ? spans[step].begin_ns : begin_ns[step];
+      elapsed_ns[step] = micro_batch == 0 ? spans[step].elapsed_ns : elapsed_ns[step] + spans[step].elapsed_ns;
     }
   }
   if (plan_.micro_batches_.count() == 1) return;

@@ -103,6 +103,8 @@ class Plan {
     void execute(std::size_t step);
     // Waits until other devices have done all work.
     void finish();
+    void takeSpans(std::vector<DeviceSpan>* spans);
+    void stopSpans() noexcept;
     void show(std::int32_t value, const TensorDesc& desc, const void* data, const ValueHook& hook);
 
     // One device's part.
@@ -111,6 +113,7 @@ class Plan {
       char* scratch = nullptr;
       Device* device = nullptr;
       std::unique_ptr<DeviceQueue> queue;  // null: the host's
+      bool is_timed = false;               // true: the queue times its work, in runTimed()
     };
 
     const Plan& plan_;

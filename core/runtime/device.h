@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/runtime/device_id.h"
 
@@ -22,6 +23,11 @@ struct DeviceProperties {
   double copy_bytes_per_ns = 0;  // beyond the latency; 0: size does not matter
 };
 
+// A stretch of time by the clock of Device::nowNs().
+struct DeviceSpan {
+  std::int64_t begin_ns = 0, elapsed_ns = 0;
+};
+
 // The work of one instance on one device, done in the order in which it was submitted. Used by one thread at a time.
 class DeviceQueue {
  public:
@@ -31,6 +37,14 @@ class DeviceQueue {
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
   // Returns once all work is done. Throws Error(kFailure) where some of it failed.
   virtual void finish() = 0;
+
+  // From here to endSpans() the device times work by a clock of its own. False where it has none: then none is timed.
+  virtual bool startSpans() { return false; }
+  // What is submitted from here on belongs to the next span.
+  virtual void beginSpan() {}
+  // Waits for all work, as finish(). Returns a span for each beginSpan(): when the first piece of its work began and
+  // the time that all of it took; zeros where it had none.
+  virtual std::vector<DeviceSpan> endSpans() { return {}; }
 };
 
 // One device. Thread-safe. Lives as long as the process.

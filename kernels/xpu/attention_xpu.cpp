@@ -1,7 +1,12 @@
 // Attention on an OpenCL device (attention.cl): one pass over keys and values for each query.
 //
-// Declines: dtype, empty, post-ops, products, fill (of masked scores), rank (batch axes beyond those that the program
+// Products that may be computed in BF16 are computed in FP32.
+//
+// Declines: dtype, empty, post-ops, fill (of masked scores), rank (batch axes beyond those that the program
 // walks), size (more than 128 numbers in a query or a value).
+#include <algorithm>
+
+#include "core/op/low_precision_floats.h"
 #include "kernels/common/loop_nest.h"
 #include "kernels/xpu/device_op.h"
 #include "kernels/xpu/image_xpu.h"
@@ -15,6 +20,7 @@ constexpr std::int64_t kMaxNumbers = 128;
 struct AttentionJob {
   static constexpr int kMaxBatchLoops = 4;
   std::int32_t queries = 0, keys = 0, depth = 0, width = 0, causal = 0, has_mask = 0, batch_loops = 0;
+  std::int32_t q_type = 0, k_type = 0, v_type = 0, y_type = 0, mask_type = 0;
   float scale = 1;
   std::int32_t q_row = 0, k_row = 0, v_row = 0, y_row = 0, mask_row = 0, mask_column = 0;
   std::int32_t batch_size[kMaxBatchLoops] = {};
@@ -24,10 +30,11 @@ struct AttentionJob {
 class AttentionDeviceOp final : public DeviceOp {
  public:
   AttentionDeviceOp(OpenClDevice& device, const AttentionJob& job)
-      : DeviceOp(device, "attention", "attention", teamGroup(device)), attention_(job) {
+      : DeviceOp(device, "attention", "attention", device.usesTiles() ? teamGroup(device) : WorkSize{1, 1, 1}),
+        attention_(job) {
     std::int64_t batch = 1;
     for (int loop = 0; loop < job.batch_loops; ++loop) batch *= job.batch_size[loop];
-    setItems(job.queries * teamItems(device), batch);
+    setItems(device.usesTiles() ? job.queries * teamItems(device) : wholeLanes(job.queries) / kLanes, batch);
     flops = 2 * batch * job.queries * job.keys * (std::int64_t{job.depth} + job.width);
   }
 
@@ -62,6 +69,10 @@ AttentionJob describeAttention(const OpSpec& spec, const std::vector<TensorDesc>
   job.width = narrowed(dst.dims[last]);
   job.causal = spec.intOr("causal", 0) != 0 ? 1 : 0;
   job.scale = static_cast<float>(spec.floatOr("scale", 1));
+  job.q_type = deviceType(q.dtype);
+  job.k_type = deviceType(k.dtype);
+  job.v_type = deviceType(v.dtype);
+  job.y_type = deviceType(dst.dtype);
   job.q_row = narrowed(q.strides[row]);
   job.k_row = narrowed(k.strides[row]);
   job.v_row = narrowed(v.strides[row]);
@@ -70,6 +81,7 @@ AttentionJob describeAttention(const OpSpec& spec, const std::vector<TensorDesc>
   job.has_mask = src.size() > 3 && !src[3].absent() ? 1 : 0;
   if (job.has_mask != 0) {
     walked.push_back(alignRank(src[3], rank));
+    job.mask_type = deviceType(src[3].dtype);
     job.mask_row = stepOf(walked.back(), row);
     job.mask_column = stepOf(walked.back(), last);
   }
@@ -86,9 +98,10 @@ class AttentionXpu final : public Kernel {
   const char* name() const override { return "attention_xpu"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (!allF32(args)) return Verdict::no("dtype");
+    const auto fits = [](const TensorDesc& desc) { return desc.absent() || isFloatDtype(desc.dtype); };
+    const bool floats = std::all_of(args.src.begin(), args.src.end(), fits) && fits(args.dst[0]);
+    if (!floats) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
-    if (args.spec.has("products")) return Verdict::no("products");
     if (args.spec.has("fill") || args.spec.has("keep")) return Verdict::no("fill");
     for (std::size_t s = 0; s < 3; ++s) {
       if (args.src[s].dims.count() == 0) return Verdict::no("empty");
@@ -103,7 +116,7 @@ class AttentionXpu final : public Kernel {
     std::vector<TensorDesc> src = args.src;
     for (std::size_t s = 0; s < 3; ++s) src[s] = rowsSideBySide(src[s]);
     if (src.size() > 3 && src[3].block > 0) src[3] = contiguousDesc(src[3].dtype, src[3].dims);
-    const TensorDesc dst = contiguousDesc(DType::kF32, args.dst[0].dims);
+    const TensorDesc dst = contiguousDesc(args.dst[0].dtype, args.dst[0].dims);
     for (const TensorDesc& each : src) {
       if (!each.absent() && !fitsDevice(each)) {
         *reason = "size";

@@ -1,4 +1,4 @@
-// Casts between FP32, integers and bool on an OpenCL device (cast.cl), in the layout of the source.
+// Casts between floats, integers and bool on an OpenCL device (cast.cl), in the layout of the source.
 //
 // Declines: dtype, empty, size, post-ops.
 #include "kernels/common/loop_nest.h"
@@ -7,15 +7,6 @@
 
 namespace ipex_studio {
 namespace {
-
-// The number of the type in the program; -1: it knows none.
-cl_int numberOf(DType dtype) {
-  constexpr DType kTypes[] = {DType::kF32, DType::kS64, DType::kS32, DType::kU8, DType::kS8, DType::kBool};
-  for (cl_int type = 0; type < 6; ++type) {
-    if (kTypes[type] == dtype) return type;
-  }
-  return -1;
-}
 
 class CastDeviceOp final : public DeviceOp {
  public:
@@ -29,8 +20,8 @@ class CastDeviceOp final : public DeviceOp {
     kernel.pointer(launch.src[0]);
     kernel.pointer(launch.dst[0]);
     kernel.value(elements_);
-    kernel.value(numberOf(src[0].dtype));
-    kernel.value(numberOf(dst[0].dtype));
+    kernel.value(cl_int{deviceType(src[0].dtype)});
+    kernel.value(cl_int{deviceType(dst[0].dtype)});
   }
 
  private:
@@ -42,7 +33,7 @@ class CastXpu final : public Kernel {
   const char* name() const override { return "cast_xpu"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (numberOf(args.src[0].dtype) < 0 || numberOf(args.dst[0].dtype) < 0) return Verdict::no("dtype");
+    if (deviceType(args.src[0].dtype) < 0 || deviceType(args.dst[0].dtype) < 0) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     if (args.src[0].dims.count() == 0) return Verdict::no("empty");
     return fitsDevice(contiguousDesc(DType::kF32, args.src[0].dims)) ? Verdict::yes() : Verdict::no("size");

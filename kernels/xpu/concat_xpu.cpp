@@ -13,7 +13,7 @@ class ConcatDeviceOp final : public DeviceOp {
  public:
   explicit ConcatDeviceOp(OpenClDevice& device) : DeviceOp(device, "pointwise", "pointwise", {64, 1, 1}) {}
 
-  // `offset`: of the source's place in the result, in elements.
+  // `offset`: of the source's place in the result, in bytes.
   void add(ChainJob piece, std::int64_t offset) {
     addItems((std::int64_t{piece.chain.elements} + kLanes - 1) / kLanes);
     pieces_.push_back({std::move(piece), offset});
@@ -22,7 +22,7 @@ class ConcatDeviceOp final : public DeviceOp {
  protected:
   void setArguments(OpenClKernel& kernel, const Launch& launch) const override {
     const Piece& piece = pieces_[launch.index];
-    setChain(kernel, piece.job, launch.src, static_cast<float*>(launch.dst[0]) + piece.offset);
+    setChain(kernel, piece.job, launch.src, static_cast<char*>(launch.dst[0]) + piece.offset);
   }
 
  private:
@@ -38,7 +38,7 @@ class ConcatXpu final : public Kernel {
   const char* name() const override { return "concat_xpu"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (!allF32(args)) return Verdict::no("dtype");
+    if (!allInChains(args)) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     return args.dst[0].dims.count() == 0 ? Verdict::no("empty") : Verdict::yes();
   }
@@ -47,7 +47,7 @@ class ConcatXpu final : public Kernel {
     const int axis = wrappedAxis(args.spec.intOr("axis", 0), args.dst[0].dims.rank);
     auto op = std::make_unique<ConcatDeviceOp>(openClDevice(args));
     for (const TensorDesc& x : args.src) op->src.push_back(x.block > 0 ? contiguousDesc(x.dtype, x.dims) : x);
-    const TensorDesc dst = laidOutLike(concatLayout(op->src, axis), DType::kF32, args.dst[0].dims);
+    const TensorDesc dst = laidOutLike(concatLayout(op->src, axis), args.dst[0].dtype, args.dst[0].dims);
     op->dst = {dst};
     op->packed.assign(args.src.size(), false);
     std::int64_t begin = 0;
@@ -62,7 +62,8 @@ class ConcatXpu final : public Kernel {
         *reason = "layout";
         return nullptr;
       }
-      if (x.dims.count() > 0) op->add(std::move(piece), begin * dst.strides[axis]);
+      if (x.dims.count() > 0)
+        op->add(std::move(piece), begin * dst.strides[axis] * static_cast<std::int64_t>(elementBytes(dst.dtype)));
       begin += x.dims[axis];
     }
     return op;

@@ -1,7 +1,7 @@
 // Transposed convolutions of images on an OpenCL device (deconvolution.cl), with any chain of post-operations. Constant
 // weights lie on the device in the order in which they are read.
 //
-// Declines: dtype, empty, rank (other than images of two axes), quantized, weights-not-constant, layout, size,
+// Declines: dtype, empty, rank (other than images of two axes), weights-not-constant, layout, size,
 // post-ops.
 #include <algorithm>
 
@@ -72,7 +72,8 @@ class DeconvolutionXpu final : public Kernel {
   const char* name() const override { return "deconvolution_xpu"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    return args.dst[0].dims.count() == 0 ? Verdict::no("empty") : supportsLayer(args);
+    if (!allF32(args)) return Verdict::no("dtype");
+    return args.dst[0].dims.count() == 0 ? Verdict::no("empty") : supportsWindow(args, 4, 4);
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& given, std::string* reason) const override {

@@ -1,6 +1,7 @@
 #include "kernels/xpu/device_chain.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "kernels/common/loop_nest.h"
@@ -36,6 +37,9 @@ bool ChainBuilder::finish(ChainJob* job, std::string* reason) const {
   LoopNest nest;
   *reason = "post-ops";
   if (tensors_.size() > DeviceChain::kMaxTensors || ops_.size() > DeviceChain::kMaxOps) return false;
+  *reason = "dtype";
+  if (!std::all_of(tensors_.begin(), tensors_.end(), [](const TensorDesc& each) { return isInChains(each.dtype); }))
+    return false;
   *reason = "layout";
   if (!std::all_of(tensors_.begin(), tensors_.end(), fitsDevice) || !makeLoopNest(tensors_, &nest)) return false;
   if (nest.loops() > DeviceChain::kMaxLoops) return false;
@@ -49,10 +53,21 @@ bool ChainBuilder::finish(ChainJob* job, std::string* reason) const {
     for (std::size_t t = 0; t < tensors_.size(); ++t)
       chain.stride[t][loop] = static_cast<std::int32_t>(nest.stride[t][l]);
   }
+  for (std::size_t t = 0; t < tensors_.size(); ++t) chain.type[t] = deviceType(tensors_[t].dtype);
   std::copy(ops_.begin(), ops_.end(), chain.op);
   job->sources = sources_;
   reason->clear();
   return true;
+}
+
+std::int32_t deviceType(DType dtype) {
+  const auto* const found = std::find(std::begin(kDeviceTypes), std::end(kDeviceTypes), dtype);
+  return found == std::end(kDeviceTypes) ? -1 : static_cast<std::int32_t>(found - kDeviceTypes);
+}
+
+bool isInChains(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kBf16 || dtype == DType::kF16 || dtype == DType::kU8 ||
+         dtype == DType::kS8;
 }
 
 bool allF32(const PrepareArgs& args) {
@@ -60,8 +75,13 @@ bool allF32(const PrepareArgs& args) {
   return std::all_of(args.src.begin(), args.src.end(), fits) && std::all_of(args.dst.begin(), args.dst.end(), fits);
 }
 
+bool allInChains(const PrepareArgs& args) {
+  const auto fits = [](const TensorDesc& desc) { return desc.absent() || isInChains(desc.dtype); };
+  return std::all_of(args.src.begin(), args.src.end(), fits) && std::all_of(args.dst.begin(), args.dst.end(), fits);
+}
+
 bool fitsDevice(const TensorDesc& desc) {
-  return desc.block == 0 && static_cast<std::int64_t>(desc.bytes() / sizeof(float)) < kFarthest;
+  return desc.block == 0 && static_cast<std::int64_t>(desc.bytes() / elementBytes(desc.dtype)) < kFarthest;
 }
 
 }  // namespace ipex_studio

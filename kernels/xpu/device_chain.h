@@ -9,6 +9,12 @@
 
 namespace ipex_studio {
 
+// Numbers of the types that programs know, under the names TYPE_F32, ….
+constexpr DType kDeviceTypes[] = {DType::kF32, DType::kBf16, DType::kF16, DType::kU8,
+                                  DType::kS8,  DType::kS64,  DType::kS32, DType::kBool};
+// The number of a type; -1: programs do not know it.
+std::int32_t deviceType(DType dtype);
+
 struct DeviceChain {
   static constexpr int kMaxLoops = 6, kMaxTensors = 8, kMaxOps = 12;
   struct Op {
@@ -18,6 +24,7 @@ struct DeviceChain {
   std::int32_t loops = 0, ops = 0, elements = 0, unused = 0;
   std::int32_t size[kMaxLoops] = {};
   std::int32_t stride[kMaxTensors][kMaxLoops] = {};
+  std::int32_t type[kMaxTensors] = {};  // deviceType()
   Op op[kMaxOps] = {};
 };
 
@@ -48,6 +55,10 @@ class ChainBuilder {
 
 // True if all operands and results that are there are FP32.
 bool allF32(const PrepareArgs& args);
+// True if chains read and write it: floats of four and two bytes, computed in FP32, and bytes as plain numbers.
+bool isInChains(DType dtype);
+// True if all operands and results that are there can stand in chains.
+bool allInChains(const PrepareArgs& args);
 // True if the tensor is strided and its elements are counted by 32 bits, as the programs count.
 bool fitsDevice(const TensorDesc& desc);
 

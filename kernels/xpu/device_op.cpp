@@ -14,7 +14,7 @@ class DeviceState final : public ExecState {
 
 }  // namespace
 
-DeviceOp::DeviceOp(OpenClDevice& device, const char* program, const char* function, const WorkSize& group_size)
+DeviceOp::DeviceOp(OpenClDevice& device, const std::string& program, const char* function, const WorkSize& group_size)
     : device_(device), program_(deviceProgram(program)), function_(function), group_size_(group_size) {
   device_.program(program_);
 }

@@ -34,7 +34,7 @@ class DeviceOp : public PreparedOp {
 
  protected:
   // Throws as OpenClDevice::program(), which is asked now so that the first run compiles nothing.
-  DeviceOp(OpenClDevice& device, const char* program, const char* function, const WorkSize& group_size);
+  DeviceOp(OpenClDevice& device, const std::string& program, const char* function, const WorkSize& group_size);
   virtual void setArguments(OpenClKernel& kernel, const Launch& launch) const = 0;
 
  private:

@@ -24,17 +24,20 @@ inline TensorDesc channelsSideBySide(const TensorDesc& x) {
   return as_given ? x : channelsLastDesc(x.dtype, x.dims);
 }
 
-// Sets the sizes of the result, and where pixels of the source lie.
+// Sets the sizes of the result, and where pixels of the source lie: those of the last two axes, of a sequence as of an
+// image of one row.
 template <typename Job>
 void describeImage(const TensorDesc& x, const Dims& y, Job* job) {
-  job->height = narrowed(y[2]);
-  job->width = narrowed(y[3]);
-  job->pixels = narrowed(y[0] * y[2] * y[3]);
-  job->x_height = narrowed(x.dims[2]);
-  job->x_width = narrowed(x.dims[3]);
+  const int last = y.rank - 1;
+  job->width = narrowed(y[last]);
+  job->pixels = narrowed(y.count() / y[1]);
+  job->x_width = narrowed(x.dims[last]);
   job->x_image = narrowed(x.strides[0]);
-  job->x_row = narrowed(x.strides[2]);
-  job->x_pixel = narrowed(x.strides[3]);
+  job->x_pixel = narrowed(x.strides[last]);
+  job->height = last > 2 ? narrowed(y[last - 1]) : 1;
+  job->x_height = last > 2 ? narrowed(x.dims[last - 1]) : 1;
+  job->x_row = last > 2 ? narrowed(x.strides[last - 1]) : 0;
+  job->x_type = deviceType(x.dtype);
 }
 
 // The operands and the result of an operation on images, channels side by side, and the chain behind it.
@@ -56,7 +59,7 @@ struct ImageOperands {
 // the reason, where the device cannot compute it.
 inline std::optional<ImageOperands> operandsOfImage(const PrepareArgs& given, std::string* reason,
                                                     int first_post_operand = 1) {
-  ImageOperands operands{given, channelsLastDesc(DType::kF32, given.dst[0].dims), {}};
+  ImageOperands operands{given, channelsLastDesc(given.dst[0].dtype, given.dst[0].dims), {}};
   TensorDesc& image = operands.args.src[0];
   image = channelsSideBySide(image);
   ChainBuilder chain(operands.dst);
@@ -72,11 +75,13 @@ inline bool describeImageChain(const PrepareArgs& args, const TensorDesc& dst, C
   ChainBuilder chain(dst);
   if (!args.src[kBias].absent()) {
     TensorDesc bias = args.src[kBias];
-    const TensorDesc per_channel = contiguousDesc(DType::kF32, Dims{bias.dims[0], 1, 1});
+    Dims channels = dst.dims;
+    for (int axis = 0; axis < channels.rank; ++axis) channels[axis] = axis == kChannelAxis ? bias.dims[0] : 1;
+    const TensorDesc per_channel = contiguousDesc(bias.dtype, channels);
     const std::int64_t step = bias.strides[0];
     bias.dims = per_channel.dims;
     bias.strides = per_channel.strides;
-    bias.strides[0] = step;
+    bias.strides[kChannelAxis] = step;
     chain.apply(binaryPostOp(PostOpKind::kAdd, 0), chain.walk(kBias, bias));
   }
   chain.applyPostOps(args, kFirstPostOperand);
@@ -85,11 +90,11 @@ inline bool describeImageChain(const PrepareArgs& args, const TensorDesc& dst, C
 
 // The same of a layer with weights, without a look at the sizes.
 inline std::optional<ImageOperands> operandsOfLayer(const PrepareArgs& given, std::string* reason) {
-  ImageOperands operands{given, channelsLastDesc(DType::kF32, given.dst[0].dims), {}};
+  ImageOperands operands{given, channelsLastDesc(given.dst[0].dtype, given.dst[0].dims), {}};
   auto& src = operands.args.src;
   src[kSrc] = channelsSideBySide(src[kSrc]);
   for (std::size_t s = kBias; s < src.size(); ++s) {
-    if (src[s].block > 0) src[s] = contiguousDesc(DType::kF32, src[s].dims);
+    if (src[s].block > 0) src[s] = contiguousDesc(src[s].dtype, src[s].dims);
   }
   if (!describeImageChain(operands.args, operands.dst, &operands.chain, reason)) return std::nullopt;
   return operands;
@@ -98,11 +103,13 @@ inline std::optional<ImageOperands> operandsOfLayer(const PrepareArgs& given, st
 // A layer with weights under a window that moves over the image, as programs read it.
 struct WindowJob {
   std::int32_t pixels = 0, height = 0, width = 0;
-  std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0;
+  std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0, x_type = 0;
   std::int32_t kernel[2] = {}, stride[2] = {}, padding[2] = {}, dilation[2] = {};
+  // Of volumes, along the axis before these.
+  std::int32_t depth = 1, x_depth = 1, x_plane = 0, kernel_z = 1, stride_z = 1, padding_z = 0, dilation_z = 1;
   std::int32_t groups = 1, inputs = 0, outputs = 0, padded = 0;  // channels of a group; padded: up to whole vectors
 
-  std::int64_t places() const { return std::int64_t{kernel[0]} * kernel[1]; }
+  std::int64_t places() const { return std::int64_t{kernel_z} * kernel[0] * kernel[1]; }
 };
 
 // Sets how a window moves over the image.
@@ -118,25 +125,44 @@ void describeWindow(const ConvolutionGeometry& geometry, Job* job) {
 // Sets all but the channels.
 inline void describeWindowLayer(const PrepareArgs& args, WindowJob* job) {
   const Dims& w = args.src[kWeights].dims;
-  describeImage(args.src[kSrc], args.dst[0].dims, job);
-  describeWindow(convolutionGeometry(args.spec, 2), job);
-  for (std::size_t s = 0; s < 2; ++s) job->kernel[s] = narrowed(w[static_cast<int>(s) + 2]);
+  const TensorDesc& x = args.src[kSrc];
+  describeImage(x, args.dst[0].dims, job);
+  const int axes = w.rank - 2;
+  ConvolutionGeometry geometry = convolutionGeometry(args.spec, axes);
+  const auto inFront = [](Ints& of, std::int64_t value) { of.insert(of.begin(), value); };
+  if (axes == 1) {
+    inFront(geometry.stride, 1);
+    inFront(geometry.padding_begin, 0);
+    inFront(geometry.dilation, 0);
+  }
+  if (axes == 3) {
+    job->depth = narrowed(args.dst[0].dims[2]);
+    job->x_depth = narrowed(x.dims[2]);
+    job->x_plane = narrowed(x.strides[2]);
+    job->kernel_z = narrowed(w[2]);
+    job->stride_z = narrowed(geometry.stride[0]);
+    job->padding_z = narrowed(geometry.padding_begin[0]);
+    job->dilation_z = narrowed(geometry.dilation[0] + 1);
+    for (Ints* of : {&geometry.stride, &geometry.padding_begin, &geometry.dilation}) of->erase(of->begin());
+  }
+  describeWindow(geometry, job);
+  job->kernel[0] = axes > 1 ? narrowed(w[w.rank - 2]) : 1;
+  job->kernel[1] = narrowed(w[w.rank - 1]);
   job->groups = narrowed(args.spec.intOr("groups", 1));
 }
 
-// The reason against a layer with weights, beside its sizes; yes if there is none.
-inline Verdict supportsLayer(const PrepareArgs& args) {
-  if (!allF32(args)) return Verdict::no("dtype");
-  if (args.dst[0].dims.rank != 4) return Verdict::no("rank");
-  if (args.spec.has("src_zero")) return Verdict::no("quantized");
+// The reason against a layer with weights, beside its types and sizes; yes if there is none.
+inline Verdict supportsWindow(const PrepareArgs& args, int least_rank, int largest_rank) {
+  const int rank = args.dst[0].dims.rank;
+  if (rank < least_rank || rank > largest_rank) return Verdict::no("rank");
   if (args.src[kSrc].dims.count() == 0) return Verdict::no("empty");
   if (args.constant[kWeights] == nullptr) return Verdict::no("weights-not-constant");
   return args.src[kWeights].isContiguous() ? Verdict::yes() : Verdict::no("layout");
 }
 
-// True if the device can hold the image and the weights, `floats` of them once they are packed.
-inline bool fitsLayer(const PrepareArgs& args, std::int64_t floats) {
-  return fitsDevice(args.src[kSrc]) && fitsDevice(args.src[kWeights]) && floats <= (std::int64_t{1} << 30);
+// True if the device can hold the image and the weights, `elements` of them once they are packed.
+inline bool fitsLayer(const PrepareArgs& args, std::int64_t elements) {
+  return fitsDevice(args.src[kSrc]) && fitsDevice(args.src[kWeights]) && elements <= (std::int64_t{1} << 30);
 }
 
 }  // namespace ipex_studio

@@ -1,7 +1,10 @@
 // y = x·wᵀ + b on an OpenCL device (product.cl), with any chain of post-operations. Constant weights lie on the device
-// as rows of inputs, whose columns fill whole vectors.
+// in panels of columns that fill whole vectors.
 //
-// Declines: dtype, empty, quantized, weights-not-constant, layout, post-ops (a long chain, many operands).
+// Declines: dtype, empty, quantized (levels that are packed or found while running), weights-not-constant, layout,
+// post-ops (a long chain, many operands).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -12,17 +15,29 @@
 namespace ipex_studio {
 namespace {
 
-// w[N,K] as [K][N up to whole vectors].
-WeightCache::Packed packWeights(const PrepareArgs& args, std::int64_t columns, std::int64_t depth,
-                                std::int64_t padded) {
-  const auto* from = static_cast<const float*>(args.constant[kWeights]);
-  const std::size_t bytes = static_cast<std::size_t>(depth * padded) * sizeof(float);
-  const WeightCache::Packed host = args.weights->getOrPack(from, "linear_xpu", bytes, [&](void* packed) {
-    auto* to = static_cast<float*>(packed);
-    std::fill(to, to + depth * padded, 0.0f);
-    for (std::int64_t n = 0; n < columns; ++n)
-      for (std::int64_t k = 0; k < depth; ++k) to[k * padded + n] = from[n * depth + k];
-  });
+// w[N,K] as [panel][K][columns of a panel], with zeros behind the last column.
+template <class Element>
+void packMatrix(const ProductJob& job, const void* weights, void* packed) {
+  const auto* from = static_cast<const Element*>(weights);
+  auto* to = static_cast<Element*>(packed);
+  const std::int64_t depth = job.depth, panel = job.b_depth;
+  std::fill(to, to + depth * job.padded, Element{});
+  for (std::int64_t n = 0; n < job.columns; ++n) {
+    Element* const column = to + n / panel * depth * panel + n % panel;
+    for (std::int64_t k = 0; k < depth; ++k) column[k * panel] = from[n * depth + k];
+  }
+}
+
+WeightCache::Packed packWeights(const PrepareArgs& args, const ProductJob& job) {
+  const void* const from = args.constant[kWeights];
+  const std::size_t element = elementBytes(args.src[kWeights].dtype);
+  const std::size_t bytes = static_cast<std::size_t>(std::int64_t{job.depth} * job.padded) * element;
+  const WeightCache::Packed host =
+      args.weights->getOrPack(from, fmt::format("linear_xpu {}", job.b_depth), bytes, [&](void* packed) {
+        if (element == 4) packMatrix<float>(job, from, packed);
+        if (element == 2) packMatrix<std::uint16_t>(job, from, packed);
+        if (element == 1) packMatrix<std::uint8_t>(job, from, packed);
+      });
   return args.weights->copyTo(*args.target.device, host->data(), bytes);
 }
 
@@ -31,8 +46,9 @@ class LinearXpu final : public Kernel {
   const char* name() const override { return "linear_xpu"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (!allF32(args)) return Verdict::no("dtype");
-    for (const char* attribute : {"group", "dynamic", "src_zero"}) {
+    if (!allInChains(args) || !areMultiplied(args.src[kSrc].dtype, args.src[kWeights].dtype))
+      return Verdict::no("dtype");
+    for (const char* attribute : {"group", "dynamic", "bits", "scaled_rows"}) {
       if (args.spec.has(attribute)) return Verdict::no("quantized");
     }
     if (args.src[kSrc].dims.count() == 0) return Verdict::no("empty");
@@ -44,11 +60,11 @@ class LinearXpu final : public Kernel {
     PrepareArgs args = given;
     bool as_given = false;
     const TensorDesc matrix = asMatrix(args.src[kSrc], &as_given);
-    if (!as_given) args.src[kSrc] = contiguousDesc(DType::kF32, args.src[kSrc].dims);
+    if (!as_given) args.src[kSrc] = contiguousDesc(args.src[kSrc].dtype, args.src[kSrc].dims);
     for (std::size_t s = kBias; s < args.src.size(); ++s) {
-      if (args.src[s].block > 0) args.src[s] = contiguousDesc(DType::kF32, args.src[s].dims);
+      if (args.src[s].block > 0) args.src[s] = contiguousDesc(args.src[s].dtype, args.src[s].dims);
     }
-    const TensorDesc dst = contiguousDesc(DType::kF32, args.dst[0].dims);
+    const TensorDesc dst = contiguousDesc(args.dst[0].dtype, args.dst[0].dims);
     ChainBuilder chain(dst);
     if (!args.src[kBias].absent()) chain.apply(binaryPostOp(PostOpKind::kAdd, 0), chain.walk(kBias, args.src[kBias]));
     chain.applyPostOps(args, kFirstPostOperand);
@@ -59,13 +75,13 @@ class LinearXpu final : public Kernel {
       return nullptr;
     }
     const ProductJob job = describe(args, matrix);
-    auto op = makeProduct(openClDevice(args), job);
+    auto op = makeProduct(openClDevice(args), job, args.src[kSrc].dtype);
     op->job = std::move(finish);
     op->src = args.src;
     op->dst = {dst};
     op->packed.assign(args.src.size(), false);
     op->packed[kWeights] = true;
-    op->weights = packWeights(args, job.columns, job.depth, job.padded);
+    op->weights = packWeights(args, job);
     return op;
   }
 
@@ -73,14 +89,19 @@ class LinearXpu final : public Kernel {
   static ProductJob describe(const PrepareArgs& args, const TensorDesc& matrix) {
     const Dims& weights = args.src[kWeights].dims;
     const std::int64_t columns = weights[0];
-    const std::int64_t padded = (columns + ProductJob::kColumns - 1) / ProductJob::kColumns * ProductJob::kColumns;
+    const OpenClDevice& device = openClDevice(args);
+    const std::int64_t step = device.itemColumns(), padded = (columns + step - 1) / step * step;
     ProductJob job;
     job.rows = static_cast<std::int32_t>(matrix.dims[0]);
     job.columns = static_cast<std::int32_t>(columns);
     job.depth = static_cast<std::int32_t>(weights[1]);
     job.padded = static_cast<std::int32_t>(padded);
     job.a_row = static_cast<std::int32_t>(matrix.strides[0]);
-    job.b_depth = static_cast<std::int32_t>(padded);
+    // Work items walk a panel from its beginning to its end, work groups all columns at once.
+    job.b_depth = static_cast<std::int32_t>(device.usesTiles() ? padded : step);
+    job.b_item = device.usesTiles() ? 0 : job.b_depth * job.depth;
+    job.a_bytes = elementBytesOf(matrix.dtype, args.spec.intOr("src_zero", 0));
+    job.b_bytes = elementBytesOf(args.src[kWeights].dtype, args.spec.intOr("weight_zero", 0));
     return job;
   }
 };

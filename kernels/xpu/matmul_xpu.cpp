@@ -1,6 +1,6 @@
 // Products of two activations on an OpenCL device (product.cl), read where they lie, with any chain of post-operations.
 //
-// Declines: dtype, empty, quantized, layout, rank (more batch axes than programs walk), post-ops (a long chain).
+// Declines: dtype, empty, layout, rank (more batch axes than programs walk), post-ops (a long chain).
 #include <utility>
 
 #include "kernels/common/loop_nest.h"
@@ -16,8 +16,7 @@ class MatmulXpu final : public Kernel {
   const char* name() const override { return "matmul_xpu"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (!allF32(args)) return Verdict::no("dtype");
-    if (args.spec.has("src_zero") || args.spec.has("weight_zero")) return Verdict::no("quantized");
+    if (!allInChains(args) || !areMultiplied(args.src[0].dtype, args.src[1].dtype)) return Verdict::no("dtype");
     if (args.src[0].dims.count() == 0 || args.src[1].dims.count() == 0) return Verdict::no("empty");
     return args.dst[0].dims.rank - 2 <= ProductJob::kMaxBatchLoops ? Verdict::yes() : Verdict::no("rank");
   }
@@ -27,7 +26,7 @@ class MatmulXpu final : public Kernel {
     for (TensorDesc& src : args.src) {
       if (src.block > 0) src = contiguousDesc(src.dtype, src.dims);
     }
-    const TensorDesc dst = contiguousDesc(DType::kF32, args.dst[0].dims);
+    const TensorDesc dst = contiguousDesc(args.dst[0].dtype, args.dst[0].dims);
     ChainBuilder chain(dst);
     const double scale = args.spec.floatOr("scale", 1);
     if (scale != 1) chain.apply(unaryPostOp(PostOpKind::kLinear, scale, 0));
@@ -38,7 +37,7 @@ class MatmulXpu final : public Kernel {
       *reason = "size";
       return nullptr;
     }
-    auto op = makeProduct(openClDevice(args), describe(args));
+    auto op = makeProduct(openClDevice(args), describe(args), args.src[0].dtype);
     op->job = std::move(finish);
     op->src = args.src;
     op->dst = {dst};
@@ -60,6 +59,9 @@ class MatmulXpu final : public Kernel {
     job.a_depth = narrow(a.strides[ta ? row : column]);
     job.b_depth = narrow(b.strides[tb ? column : row]);
     job.b_column = narrow(b.strides[tb ? row : column]);
+    job.a_bytes = elementBytesOf(a.dtype, args.spec.intOr("src_zero", 0));
+    job.b_bytes = elementBytesOf(b.dtype, args.spec.intOr("weight_zero", 0));
+    job.b_item = narrow(openClDevice(args).itemColumns()) * job.b_column;
     job.batch_loops = row;
     for (int axis = 0; axis < row; ++axis) {
       job.batch_size[axis] = narrow(dst[axis]);

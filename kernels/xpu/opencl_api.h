@@ -20,6 +20,8 @@ namespace ipex_studio {
   FUNCTION(clCreateCommandQueueWithProperties) \
   FUNCTION(clReleaseCommandQueue)              \
   FUNCTION(clFinish)                           \
+  FUNCTION(clReleaseEvent)                     \
+  FUNCTION(clGetEventProfilingInfo)            \
   FUNCTION(clCreateProgramWithSource)          \
   FUNCTION(clCreateProgramWithBinary)          \
   FUNCTION(clBuildProgram)                     \

@@ -55,6 +55,9 @@ OpenClDevice::OpenClDevice(const OpenClApi& api, FoundDevice found, int index, P
     : api_(api), found_(std::move(found)), cache_(std::move(cache)), may_compile_(may_compile) {
   const auto& features = found_.record.features;
   uses_tiles_ = std::find(features.begin(), features.end(), kOwnLocalMemory) != features.end();
+  cl_uint width = 0;
+  api_.clGetDeviceInfo(found_.device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof width, &width, nullptr);
+  is_wide_ = width >= 16;
   units_ = found_.record.units;
   properties_.id = {DeviceKind::kXpu, index};
   properties_.name = found_.record.name;
@@ -92,10 +95,16 @@ std::unique_ptr<DeviceQueue> OpenClDevice::newQueue() {
   return std::make_unique<OpenClQueue>(*this, queue);
 }
 
+cl_command_queue OpenClDevice::newTimedQueue() const {
+  cl_int code = CL_SUCCESS;
+  const cl_queue_properties timed[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
+  return api_.clCreateCommandQueueWithProperties(context_, found_.device, timed, &code);
+}
+
 std::int64_t OpenClDevice::nowNs() const { return ipex_studio::nowNs(); }
 
 std::string OpenClDevice::buildOptions() const {
-  return fmt::format("-cl-std=CL1.2 -w{}", uses_tiles_ ? " -D GPU" : "");
+  return fmt::format("-cl-std=CL1.2 -w{}", uses_tiles_ ? " -D GPU" : is_wide_ ? " -D ITEM_VECTORS=2" : "");
 }
 
 std::string OpenClDevice::keyOf(const DeviceProgram& program) const {
@@ -174,19 +183,96 @@ OpenClQueue::OpenClQueue(OpenClDevice& device, cl_command_queue queue)
 }
 
 OpenClQueue::~OpenClQueue() {
-  device_.api().clFinish(queue_);
-  device_.api().clReleaseCommandQueue(queue_);
+  releaseEvents();
+  for (cl_command_queue queue : {queue_, timed_queue_}) {
+    if (queue == nullptr) continue;
+    device_.api().clFinish(queue);
+    device_.api().clReleaseCommandQueue(queue);
+  }
 }
 
 void OpenClQueue::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  const cl_int code = device_.api().clEnqueueSVMMemcpy(queue_, CL_TRUE, to, from, bytes, 0, nullptr, nullptr);
+  const cl_int code = device_.api().clEnqueueSVMMemcpy(get(), CL_TRUE, to, from, bytes, 0, nullptr, nextEvent());
   if (code != CL_SUCCESS) failed(device_.properties().name, "copy", code);
 }
 
-void OpenClQueue::finish() {
-  const cl_int code = device_.api().clFinish(queue_);
+void OpenClQueue::waitForWork() const {
+  const cl_int code = device_.api().clFinish(get());
   if (code != CL_SUCCESS) failed(device_.properties().name, "finish its work", code);
+}
+
+cl_event* OpenClQueue::nextEvent() {
+  if (!is_timing_ || spans_ == 0) return nullptr;
+  timed_.push_back({spans_ - 1, device_.nowNs(), nullptr});
+  return &timed_.back().event;
+}
+
+std::int64_t OpenClQueue::timeOf(const TimedWork& work, cl_profiling_info what) const {
+  cl_ulong when = 0;
+  const bool known = work.event != nullptr &&
+                     device_.api().clGetEventProfilingInfo(work.event, what, sizeof when, &when, nullptr) == CL_SUCCESS;
+  return known ? static_cast<std::int64_t>(when) : 0;
+}
+
+// Tried by a copy, since drivers may make such a queue and then know no times.
+bool OpenClQueue::hasClock() {
+  if (has_clock_) return *has_clock_;
+  if (timed_queue_ == nullptr) timed_queue_ = device_.newTimedQueue();
+  if (timed_queue_ == nullptr) return *(has_clock_ = false);
+  cl_int same = 0;
+  is_timing_ = true;
+  beginSpan();
+  copy(&same, mark_.data(), sizeof same);
+  waitForWork();
+  has_clock_ = timeOf(timed_[0], CL_PROFILING_COMMAND_QUEUED) > 0 &&
+               timeOf(timed_[0], CL_PROFILING_COMMAND_START) > 0 && timeOf(timed_[0], CL_PROFILING_COMMAND_END) > 0;
+  is_timing_ = false;
+  releaseEvents();
+  return *has_clock_;
+}
+
+void OpenClQueue::releaseEvents() {
+  for (const TimedWork& work : timed_) {
+    if (work.event != nullptr) device_.api().clReleaseEvent(work.event);
+  }
+  timed_.clear();
+  spans_ = 0;
+}
+
+bool OpenClQueue::startSpans() {
+  if (!hasClock()) return false;
+  waitForWork();  // the order of both queues
+  releaseEvents();
+  is_timing_ = true;
+  return true;
+}
+
+// The clocks are told apart by what both say of the first piece of work: when it was put into the queue.
+std::vector<DeviceSpan> OpenClQueue::endSpans() {
+  try {
+    finish();
+  } catch (...) {
+    is_timing_ = false;
+    releaseEvents();
+    throw;
+  }
+  is_timing_ = false;
+  std::vector<DeviceSpan> spans(spans_);
+  std::int64_t apart_ns = 0;
+  for (const TimedWork& work : timed_) {
+    const std::int64_t begin = timeOf(work, CL_PROFILING_COMMAND_START), end = timeOf(work, CL_PROFILING_COMMAND_END);
+    if (&work == timed_.data()) apart_ns = work.submitted_ns - timeOf(work, CL_PROFILING_COMMAND_QUEUED);
+    DeviceSpan& span = spans[work.span];
+    if (span.begin_ns == 0) span.begin_ns = begin + apart_ns;
+    span.elapsed_ns += end - begin;
+  }
+  releaseEvents();
+  return spans;
+}
+
+void OpenClQueue::finish() {
+  waitForWork();
   if (!is_marked_) return;
   is_marked_ = false;
   cl_int mark = 0;

@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/runtime/device.h"
 #include "kernels/xpu/opencl_devices.h"
@@ -35,6 +37,8 @@ class OpenClDevice final : public Device {
   void free(void* data, std::size_t bytes) noexcept override;
   std::unique_ptr<DeviceQueue> newQueue() override;
   std::int64_t nowNs() const override;
+  // A queue of the driver's that times its work; null where it has none.
+  cl_command_queue newTimedQueue() const;
 
   // The program made ready: in this process before, from the cache, or compiled, if that is allowed, and cached. Throws
   // Error(kFailure) with the driver's first words where that fails. Thread-safe.
@@ -45,12 +49,19 @@ class OpenClDevice final : public Device {
   const DeviceRecord& record() const { return found_.record; }
   // True if work groups should share tiles: the device has local memory of its own, as GPUs have.
   bool usesTiles() const { return uses_tiles_; }
+  // Columns that a work item sums side by side where it shares nothing with others: as many as registers hold.
+  std::int64_t itemColumns() const { return is_wide_ ? 32 : 16; }
   // How many work groups run at the same time at least.
   int units() const { return units_; }
   // From now on it computes as a GPU of so many units would. For tests, before a program is asked for.
   void assumeTiles(int units) {
     uses_tiles_ = true;
     units_ = units;
+  }
+  // From now on plans expect copies to take so long. For tests, before a plan is made.
+  void assumeCopies(double latency_ns, double bytes_per_ns) {
+    properties_.copy_latency_ns = latency_ns;
+    properties_.copy_bytes_per_ns = bytes_per_ns;
   }
   const OpenClApi& api() const { return api_; }
 
@@ -67,7 +78,7 @@ class OpenClDevice final : public Device {
   FoundDevice found_;
   ProgramCache cache_;
   MayCompile may_compile_;
-  bool uses_tiles_ = false;
+  bool uses_tiles_ = false, is_wide_ = false;
   int units_ = 1;
   DeviceProperties properties_;
   cl_context context_ = nullptr;
@@ -85,13 +96,34 @@ class OpenClQueue final : public DeviceQueue {
   void copy(void* to, const void* from, std::size_t bytes) override;
   // Also throws where work set its mark.
   void finish() override;
-  cl_command_queue get() const { return queue_; }
+  bool startSpans() override;
+  void beginSpan() override { ++spans_; }
+  std::vector<DeviceSpan> endSpans() override;
+  cl_command_queue get() const { return is_timing_ ? timed_queue_ : queue_; }
+  // Where the next submission puts its event; null: nobody asks for one.
+  cl_event* nextEvent();
   // A number on the device, 0, which work that is submitted next sets to 1 where an index is out of range.
   void* mark();
 
  private:
+  struct TimedWork {
+    std::size_t span;
+    std::int64_t submitted_ns;  // by the host's clock
+    cl_event event;
+  };
+  bool hasClock();
+  std::int64_t timeOf(const TimedWork& work, cl_profiling_info what) const;
+  void waitForWork() const;
+  void releaseEvents();
+
   OpenClDevice& device_;
   cl_command_queue queue_;
+  // Beside the other, since drivers may do less at the same time in a queue that times.
+  cl_command_queue timed_queue_ = nullptr;
+  std::optional<bool> has_clock_;
+  bool is_timing_ = false;
+  std::size_t spans_ = 0;
+  std::vector<TimedWork> timed_;
   Buffer mark_;
   bool is_marked_ = false;  // true: work since the last finish() may set the mark
 };

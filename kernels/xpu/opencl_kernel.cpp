@@ -27,7 +27,7 @@ cl_int OpenClKernel::submit(OpenClQueue& queue, const WorkSize& groups, const Wo
   if (code_ != CL_SUCCESS) return code_;
   const WorkSize items{groups[0] * group_size[0], groups[1] * group_size[1], groups[2] * group_size[2]};
   return device_.api().clEnqueueNDRangeKernel(queue.get(), kernel_, 3, nullptr, items.data(), group_size.data(), 0,
-                                              nullptr, nullptr);
+                                              nullptr, queue.nextEvent());
 }
 
 }  // namespace ipex_studio

@@ -32,7 +32,7 @@ class PointwiseXpu final : public Kernel {
   const char* name() const override { return "pointwise_xpu"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    return allF32(args) ? Verdict::yes() : Verdict::no("dtype");
+    return allInChains(args) ? Verdict::yes() : Verdict::no("dtype");
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& given, std::string* reason) const override {
@@ -59,7 +59,8 @@ class ReorderXpu final : public Kernel {
   const char* name() const override { return "reorder_xpu"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    return allF32(args) ? Verdict::yes() : Verdict::no("dtype");
+    const bool same = args.src[0].dtype == args.dst[0].dtype && isInChains(args.src[0].dtype);
+    return same ? Verdict::yes() : Verdict::no("dtype");
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {

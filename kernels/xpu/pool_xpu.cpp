@@ -10,7 +10,7 @@ namespace {
 
 struct PoolJob {
   std::int32_t pixels = 0, height = 0, width = 0, channels = 0;
-  std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0;
+  std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0, x_type = 0;
   std::int32_t kernel[2] = {1, 1}, stride[2] = {1, 1}, padding[2] = {}, dilation[2] = {1, 1}, end[2] = {};
   std::int32_t is_max = 0, counts_padding = 0, adaptive = 0;
 };
@@ -55,7 +55,7 @@ class PoolXpu final : public Kernel {
   const char* name() const override { return "pool_xpu"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (!allF32(args)) return Verdict::no("dtype");
+    if (!allInChains(args)) return Verdict::no("dtype");
     if (args.dst[0].dims.rank != 4 || args.src[0].dims.rank != 4) return Verdict::no("rank");
     return args.src[0].dims.count() == 0 ? Verdict::no("empty") : Verdict::yes();
   }

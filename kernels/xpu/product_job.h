@@ -3,15 +3,17 @@
 
 #include <cstdint>
 
+#include "kernels/xpu/element_bytes.h"
 #include "kernels/xpu/tiles.h"
 
 namespace ipex_studio {
 
 struct ProductJob {
-  static constexpr int kMaxBatchLoops = 4, kRows = 6, kColumns = 16;
+  static constexpr int kMaxBatchLoops = 4, kRows = 6;
   std::int32_t rows = 0, columns = 0, depth = 0, padded = 0;  // padded: columns of b that may be read
   std::int32_t a_row = 0, a_depth = 1, b_depth = 0, b_column = 1;
-  std::int32_t batch_loops = 0, unused[3] = {};
+  std::int32_t batch_loops = 0, b_item = 0, unused[2] = {};  // b_item: columns of a work item to those of the next
+  ElementBytes a_bytes, b_bytes;
   std::int32_t batch_size[kMaxBatchLoops] = {}, a_batch[kMaxBatchLoops] = {}, b_batch[kMaxBatchLoops] = {};
 
   std::int64_t batch() const {
@@ -26,14 +28,15 @@ class ProductOp final : public ChainOp {
   ProductJob product;
   WeightCache::Packed weights;  // b where it is constant; null: source 1
 
-  ProductOp(OpenClDevice& device, const ProductJob& job)
-      : ChainOp(device, "product", "product", {4, 4, 1}), product(job) {
-    setItems((std::int64_t{job.columns} + ProductJob::kColumns - 1) / ProductJob::kColumns,
+  // `dtype`: of both operands, or of one where they are bytes.
+  ProductOp(OpenClDevice& device, const ProductJob& job, DType dtype)
+      : ChainOp(device, programFor("product", dtype), "product", {1, 8, 1}), product(job) {
+    setItems((std::int64_t{job.columns} + device.itemColumns() - 1) / device.itemColumns(),
              (std::int64_t{job.rows} + ProductJob::kRows - 1) / ProductJob::kRows, job.batch());
     setFlops();
   }
-  ProductOp(OpenClDevice& device, const ProductJob& job, const TileShape& tile)
-      : ChainOp(device, "product", tile.product, tile.groupSize()), product(job) {
+  ProductOp(OpenClDevice& device, const ProductJob& job, DType dtype, const TileShape& tile)
+      : ChainOp(device, programFor("product", dtype), tile.product, tile.groupSize()), product(job) {
     tile.setItems(this, job.rows, job.columns, job.batch());
     setFlops();
   }
@@ -49,9 +52,9 @@ class ProductOp final : public ChainOp {
   void setFlops() { flops = 2 * product.batch() * product.rows * product.columns * product.depth; }
 };
 
-inline std::unique_ptr<ProductOp> makeProduct(OpenClDevice& device, const ProductJob& job) {
-  if (!device.usesTiles()) return std::make_unique<ProductOp>(device, job);
-  return std::make_unique<ProductOp>(device, job, tileFor(device, job.rows, job.columns, job.batch()));
+inline std::unique_ptr<ProductOp> makeProduct(OpenClDevice& device, const ProductJob& job, DType dtype) {
+  if (!device.usesTiles()) return std::make_unique<ProductOp>(device, job, dtype);
+  return std::make_unique<ProductOp>(device, job, dtype, tileFor(device, job.rows, job.columns, job.batch()));
 }
 
 }  // namespace ipex_studio

@@ -53,7 +53,7 @@ class ReduceXpu final : public Kernel {
   const char* name() const override { return "reduce_xpu"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (!allF32(args)) return Verdict::no("dtype");
+    if (!allInChains(args)) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     return args.src[0].dims.count() == 0 ? Verdict::no("empty") : Verdict::yes();
   }
@@ -65,10 +65,10 @@ class ReduceXpu final : public Kernel {
     const TensorDesc kept = alongAxes(x, reduced, false);
     auto op = std::make_unique<ReduceOp>(openClDevice(args));
     op->src = {x};
-    op->dst = {contiguousDesc(DType::kF32, args.dst[0].dims)};
+    op->dst = {contiguousDesc(args.dst[0].dtype, args.dst[0].dims)};
     op->packed.assign(1, false);
     // The result with its reduced axes, which lies as the result does.
-    ChainBuilder chain(contiguousDesc(DType::kF32, kept.dims));
+    ChainBuilder chain(contiguousDesc(args.dst[0].dtype, kept.dims));
     chain.walk(0, kept);
     if (!chain.finish(&op->job, reason)) return nullptr;
     if (!fitsDevice(x) || !describeReduce(args.spec, alongAxes(x, reduced, true), &op->reduce)) {

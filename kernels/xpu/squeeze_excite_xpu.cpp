@@ -13,7 +13,7 @@ constexpr int kReduce = 1, kReduceBias = 2, kExpand = 3, kExpandBias = 4, kPostO
 struct SqueezeExciteJob {
   std::int32_t phase = 0, images = 0, channels = 0, hidden = 0, pixels = 0, width = 0;
   std::int32_t x_image = 0, x_row = 0, x_pixel = 0;
-  std::int32_t has_reduce_bias = 0, has_expand_bias = 0, unused = 0;
+  std::int32_t has_reduce_bias = 0, has_expand_bias = 0, x_type = 0;
   DeviceChain::Op activation, gate;
 
   std::int64_t floats() const { return std::int64_t{images} * (2 * std::int64_t{channels} + hidden); }
@@ -70,6 +70,7 @@ SqueezeExciteJob describeSqueezeExcite(const PrepareArgs& args) {
   job.x_image = narrowed(x.strides[0]);
   job.x_row = narrowed(x.strides[2]);
   job.x_pixel = narrowed(x.strides[3]);
+  job.x_type = deviceType(x.dtype);
   job.has_reduce_bias = args.src[kReduceBias].absent() ? 0 : 1;
   job.has_expand_bias = args.src[kExpandBias].absent() ? 0 : 1;
   job.activation = opOf(args.spec, "activation");
@@ -82,7 +83,11 @@ class SqueezeExciteXpu final : public Kernel {
   const char* name() const override { return "squeeze_excite_xpu"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (!allF32(args)) return Verdict::no("dtype");
+    if (!allInChains(args)) return Verdict::no("dtype");
+    for (int s = kReduce; s < kPostOperands; ++s) {
+      const TensorDesc& weights = args.src[static_cast<std::size_t>(s)];
+      if (!weights.absent() && weights.dtype != DType::kF32) return Verdict::no("dtype");
+    }
     if (args.src[0].dims.rank != 4) return Verdict::no("rank");
     return args.src[0].dims.count() == 0 ? Verdict::no("empty") : Verdict::yes();
   }

@@ -9,7 +9,7 @@ namespace {
 
 struct UpsampleJob {
   std::int32_t pixels = 0, height = 0, width = 0, channels = 0;
-  std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0;
+  std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0, x_type = 0;
   std::int32_t is_nearest = 0, aligns_corners = 0;
   float scale[2] = {1, 1};
 };
@@ -47,7 +47,7 @@ class UpsampleXpu final : public Kernel {
   const char* name() const override { return "upsample_xpu"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    if (!allF32(args)) return Verdict::no("dtype");
+    if (!allInChains(args)) return Verdict::no("dtype");
     if (args.dst[0].dims.rank != 4) return Verdict::no("rank");
     if (args.dst[0].dims.count() == 0 || args.src[0].dims.count() == 0) return Verdict::no("empty");
     const std::string mode = args.spec.stringOr("mode", "nearest");

@@ -15,6 +15,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, FOLDER)
 import alarms  # noqa: E402
 import bench  # noqa: E402
+import fallbacks  # noqa: E402
 import loads  # noqa: E402
 
 
@@ -26,6 +27,21 @@ def report(speedup=2.0, max_rel=1e-6, peak_rss_mb=300.0, schema=1):
                 "coverage": {"nodes": 0.9, "time": 0.99}}
     return {"schema": schema, "machine": {"isa": "avx2"}, "speedup_p50": speedup, "speedup_ci95": [1.9, 2.1],
             "runs": [run("baseline", 10.0, 200.0), run("optimized", 5.0, peak_rss_mb)]}
+
+
+class FallbacksTest(unittest.TestCase):
+    """What fallbacks.py makes of the tables of the program."""
+
+    def test_shares_and_reasons(self):
+        def step(operation, kernel, ms, variant="optimized"):
+            return {"operation": operation, "kernel": kernel, "time_ms": ms, "variant": variant}
+        steps = [step("a", "linear_xpu", 8.0), step("copy", "device_copy", 1.0), step("b", "sort_simd", 0.75),
+                 step("c", "interpreter", 0.25), step("d", "relu_xpu", None), step("a", "interpreter", 99.0, "baseline")]
+        said = [{"operation": "b", "kernel": "xpu:0", "chosen": "no", "reason": "device"},
+                {"operation": "b", "kernel": "sort_simd", "chosen": "yes", "reason": "chosen"}]
+        lines = fallbacks.Survey(steps, said).lines()
+        self.assertEqual(lines[0], " 80.00% on the device, 1 copies 10.00%")
+        self.assertEqual(lines[1:], ["      7.50%  b (sort_simd): device", "      2.50%  c (interpreter): no plan"])
 
 
 class LoadsTest(unittest.TestCase):

@@ -1,5 +1,5 @@
-// Attention: a work item, or a team (tiles.cl), takes one query, and sums the values by weights that are kept relative
-// to the largest score so far (online softmax, Milakov and Gimelshein 2018). The structure is that of
+// Attention: a work item takes 16 queries, or a team (tiles.cl) takes one, and sums the values by weights that are kept
+// relative to the largest score so far (online softmax, Milakov and Gimelshein 2018). The structure is that of
 // kernels/xpu/attention_xpu.cpp.
 
 #define MAX_PARTS 8  // vectors of 16 in a query or a value
@@ -7,6 +7,7 @@
 
 typedef struct {
   int queries, keys, depth, width, causal, has_mask, batch_loops;
+  int q_type, k_type, v_type, y_type, mask_type;
   float scale;
   int q_row, k_row, v_row, y_row, mask_row, mask_column;
   int batch_size[MAX_BATCH_LOOPS], q_batch[MAX_BATCH_LOOPS], k_batch[MAX_BATCH_LOOPS], v_batch[MAX_BATCH_LOOPS],
@@ -19,22 +20,23 @@ typedef struct {
 
 // Each item takes every TEAM-th key, then every TEAM-th number of the values.
 __attribute__((reqd_work_group_size(TEAM, 1, 1)))
-__kernel void attention(__global const float* q, __global const float* k, __global const float* v,
-                        __global const float* mask, __global float* y, const Attention job) {
+__kernel void attention(__global const void* q, __global const void* k, __global const void* v,
+                        __global const void* mask, __global void* y, const Attention job) {
   __local float asked[MAX_NUMBERS], weight[TEAM], shared[TEAM];
   const int query = TEAM_INDEX, item = TEAM_ITEM;
   if (query >= job.queries) return;
-  int batch = (int)get_global_id(1);
+  int batch = (int)get_global_id(1), q_at = query * job.q_row, k_at = 0, v_at = 0, y_at = query * job.y_row;
+  int mask_at = query * job.mask_row;
   for (int loop = job.batch_loops - 1; loop >= 0; --loop) {
     const int outer = batch / job.batch_size[loop], at = batch - outer * job.batch_size[loop];
-    q += at * job.q_batch[loop];
-    k += at * job.k_batch[loop];
-    v += at * job.v_batch[loop];
-    y += at * job.y_batch[loop];
-    mask += at * job.mask_batch[loop];
+    q_at += at * job.q_batch[loop];
+    k_at += at * job.k_batch[loop];
+    v_at += at * job.v_batch[loop];
+    y_at += at * job.y_batch[loop];
+    mask_at += at * job.mask_batch[loop];
     batch = outer;
   }
-  for (int i = item; i < job.depth; i += TEAM) asked[i] = q[query * job.q_row + i];
+  for (int i = item; i < job.depth; i += TEAM) asked[i] = elementOf(job.q_type, q, q_at + i);
   barrier(CLK_LOCAL_MEM_FENCE);
   float sum[MAX_NUMBERS / TEAM] = {0.0f, 0.0f};
   float highest = -INFINITY, weights = 0.0f;
@@ -43,10 +45,10 @@ __kernel void attention(__global const float* q, __global const float* k, __glob
     const int t = first + item;
     float score = -INFINITY;
     if (t < keys) {
-      __global const float* key = k + t * job.k_row;
       float product = 0.0f;
-      for (int i = 0; i < job.depth; ++i) product += asked[i] * key[i];
-      score = product * job.scale + (job.has_mask ? mask[query * job.mask_row + t * job.mask_column] : 0.0f);
+      for (int i = 0; i < job.depth; ++i) product += asked[i] * elementOf(job.k_type, k, k_at + t * job.k_row + i);
+      score = product * job.scale +
+              (job.has_mask ? elementOf(job.mask_type, mask, mask_at + t * job.mask_column) : 0.0f);
     }
     const float top = fmax(highest, teamLargest(score, shared));
     const float own = score == -INFINITY ? 0.0f : exp(score - top);
@@ -57,80 +59,112 @@ __kernel void attention(__global const float* q, __global const float* k, __glob
     for (int part = 0; part < MAX_NUMBERS / TEAM; ++part) {
       const int column = item + part * TEAM;
       if (column >= job.width) continue;
-      __global const float* value = v + first * job.v_row + column;
+      const int value = v_at + first * job.v_row + column;
       sum[part] *= shrink;
-      for (int i = 0; i < count; ++i) sum[part] += weight[i] * value[i * job.v_row];
+      for (int i = 0; i < count; ++i) sum[part] += weight[i] * elementOf(job.v_type, v, value + i * job.v_row);
     }
     highest = top;
     barrier(CLK_LOCAL_MEM_FENCE);
   }
   for (int part = 0; part < MAX_NUMBERS / TEAM; ++part) {
     const int column = item + part * TEAM;
-    if (column < job.width) y[query * job.y_row + column] = sum[part] / weights;
+    if (column < job.width) storeElement(job.y_type, y, y_at + column, sum[part] / weights);
   }
 }
 
 #else
 
-float16 partAt(__global const float* row, int part, int size) {
-  return 16 * part + 16 <= size ? vload16(part, row) : partOf(row + 16 * part, size - 16 * part);
+#define KEYS 4  // that are taken at once
+
+// The numbers of a query of each lane: those of `queries` rows from `at` on, the last again where there are fewer.
+float16 numbersOfRows(int type, __global const void* data, int at, int step, int queries) {
+  float lane[16];
+  for (int i = 0; i < 16; ++i) lane[i] = elementOf(type, data, at + min(i, queries - 1) * step);
+  return vload16(0, lane);
 }
 
-float sumOf(float16 v) {
-  const float8 a = v.lo + v.hi;
-  const float4 b = a.lo + a.hi;
-  return b.x + b.y + b.z + b.w;
-}
-
-__attribute__((reqd_work_group_size(16, 1, 1)))
-__kernel void attention(__global const float* q, __global const float* k, __global const float* v,
-                        __global const float* mask, __global float* y, const Attention job) {
-  const int query = (int)get_global_id(0);
+// Each lane is a query.
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void attention(__global const void* q, __global const void* k, __global const void* v,
+                        __global const void* mask, __global void* y, const Attention job) {
+  const int query = 16 * (int)get_global_id(0);
   if (query >= job.queries) return;
-  int batch = (int)get_global_id(1);
+  const int queries = min(16, job.queries - query);
+  int batch = (int)get_global_id(1), q_at = query * job.q_row, k_at = 0, v_at = 0, y_at = query * job.y_row;
+  int mask_at = query * job.mask_row;
   for (int loop = job.batch_loops - 1; loop >= 0; --loop) {
     const int outer = batch / job.batch_size[loop], at = batch - outer * job.batch_size[loop];
-    q += at * job.q_batch[loop];
-    k += at * job.k_batch[loop];
-    v += at * job.v_batch[loop];
-    y += at * job.y_batch[loop];
-    mask += at * job.mask_batch[loop];
+    q_at += at * job.q_batch[loop];
+    k_at += at * job.k_batch[loop];
+    v_at += at * job.v_batch[loop];
+    y_at += at * job.y_batch[loop];
+    mask_at += at * job.mask_batch[loop];
     batch = outer;
   }
-  const int depth_parts = (job.depth + 15) / 16, width_parts = (job.width + 15) / 16;
-  float16 asked[MAX_PARTS], sum[MAX_PARTS];
-  for (int part = 0; part < depth_parts; ++part) asked[part] = partAt(q + query * job.q_row, part, job.depth);
-  for (int part = 0; part < width_parts; ++part) sum[part] = 0.0f;
-  float highest = -INFINITY, weights = 0.0f;
-  const int keys = job.causal ? min(job.keys, query + 1) : job.keys;
-  for (int t = 0; t < keys; ++t) {
-    float16 product = 0.0f;
-    for (int part = 0; part < depth_parts; ++part)
-      product += asked[part] * partAt(k + t * job.k_row, part, job.depth);
-    float score = sumOf(product) * job.scale;
-    if (job.has_mask) score += mask[query * job.mask_row + t * job.mask_column];
-    if (score == -INFINITY) continue;  // weighs nothing
-    if (score > highest) {
-      const float shrink = exp(highest - score);
-      highest = score;
+  float16 asked[16 * MAX_PARTS], sum[16 * MAX_PARTS];
+  for (int i = 0; i < job.depth; ++i) asked[i] = numbersOfRows(job.q_type, q, q_at + i, job.q_row, queries);
+  for (int i = 0; i < job.width; ++i) sum[i] = 0.0f;
+  const float16 none = -INFINITY;
+  const int16 numbers = query + (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  float16 highest = none, weights = 0.0f;
+  const int keys = job.causal ? min(job.keys, query + queries) : job.keys;
+  for (int first = 0; first < keys; first += KEYS) {
+    float key[KEYS][16 * MAX_PARTS];
+    for (int j = 0; j < KEYS; ++j) {
+      const int row = k_at + min(first + j, keys - 1) * job.k_row;
+      for (int part = 0; 16 * part < job.depth; ++part)
+        vstore16(lanesOf(job.k_type, k, row + 16 * part, min(16, job.depth - 16 * part)), part, key[j]);
+    }
+    float16 score[KEYS];
+#pragma unroll
+    for (int j = 0; j < KEYS; ++j) score[j] = 0.0f;
+    for (int i = 0; i < job.depth; ++i) {
+#pragma unroll
+      for (int j = 0; j < KEYS; ++j) score[j] += asked[i] * key[j][i];
+    }
+    float16 top = highest;
+#pragma unroll
+    for (int j = 0; j < KEYS; ++j) {
+      const int t = first + j;
+      score[j] *= job.scale;
+      if (job.has_mask && t < keys) {
+        const int at = mask_at + t * job.mask_column;
+        score[j] += job.mask_row == 0 ? (float16)(elementOf(job.mask_type, mask, at))
+                                      : numbersOfRows(job.mask_type, mask, at, job.mask_row, queries);
+      }
+      const int16 left_out = t >= keys ? (int16)(-1) : job.causal ? (int16)(t) > numbers : (int16)(0);
+      score[j] = select(score[j], none, left_out);
+      top = select(fmax(top, score[j]), score[j], isnan(score[j]));
+    }
+    // Where nothing was seen yet, there is nothing to shrink, and all differences would be none.
+    const float16 level = select(top, (float16)(0.0f), top == none);
+    if (any(top != highest)) {
+      const float16 shrink = exp(highest - level);
       weights *= shrink;
-      for (int part = 0; part < width_parts; ++part) sum[part] *= shrink;
+      for (int i = 0; i < job.width; ++i) sum[i] *= shrink;
+      highest = top;
     }
-    const float weight = exp(score - highest);
-    weights += weight;
-    for (int part = 0; part < width_parts; ++part)
-      sum[part] += weight * partAt(v + t * job.v_row, part, job.width);
+#pragma unroll
+    for (int j = 0; j < KEYS; ++j) {
+      score[j] = exp(score[j] - level);
+      weights += score[j];
+    }
+    for (int j = 0; j < KEYS; ++j) {
+      const int row = v_at + min(first + j, keys - 1) * job.v_row;
+      for (int part = 0; 16 * part < job.width; ++part)
+        vstore16(lanesOf(job.v_type, v, row + 16 * part, min(16, job.width - 16 * part)), part, key[j]);
+    }
+    for (int i = 0; i < job.width; ++i) {
+      float16 total = sum[i];
+#pragma unroll
+      for (int j = 0; j < KEYS; ++j) total += score[j] * key[j][i];
+      sum[i] = total;
+    }
   }
-  y += query * job.y_row;
-  for (int part = 0; part < width_parts; ++part) {
-    const float16 result = sum[part] / weights;
-    if (16 * part + 16 <= job.width) {
-      vstore16(result, part, y);
-      continue;
-    }
+  for (int i = 0; i < job.width; ++i) {
     float lane[16];
-    vstore16(result, 0, lane);
-    for (int i = 0; 16 * part + i < job.width; ++i) y[16 * part + i] = lane[i];
+    vstore16(sum[i] / weights, 0, lane);
+    for (int row = 0; row < queries; ++row) storeElement(job.y_type, y, y_at + row * job.y_row + i, lane[row]);
   }
 }
 

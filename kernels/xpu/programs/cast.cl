@@ -1,11 +1,6 @@
-// Casts between dtypes: a work item takes one element. The types are those of kernels/xpu/cast_xpu.cpp.
+// Casts between dtypes: a work item takes one element.
 
-#define TYPE_F32 0
-#define TYPE_S64 1
-#define TYPE_S32 2
-#define TYPE_U8 3
-#define TYPE_S8 4
-#define TYPE_BOOL 5
+bool isFloatType(int type) { return type == TYPE_F32 || type == TYPE_BF16 || type == TYPE_F16; }
 
 __attribute__((reqd_work_group_size(64, 1, 1)))
 __kernel void cast(__global const uchar* x, __global uchar* y, int elements, int from, int to) {
@@ -14,21 +9,23 @@ __kernel void cast(__global const uchar* x, __global uchar* y, int elements, int
   float real = 0.0f;
   long whole = 0;
   switch (from) {
-    case TYPE_F32: real = ((__global const float*)x)[i]; break;
+    case TYPE_F32:
+    case TYPE_BF16:
+    case TYPE_F16: real = elementOf(from, x, i); break;
     case TYPE_S64: whole = ((__global const long*)x)[i]; break;
     case TYPE_S32: whole = ((__global const int*)x)[i]; break;
     case TYPE_S8: whole = ((__global const char*)x)[i]; break;
     default: whole = x[i]; break;
   }
   if (to == TYPE_BOOL) {
-    y[i] = from == TYPE_F32 ? real != 0.0f : whole != 0;
+    y[i] = isFloatType(from) ? real != 0.0f : whole != 0;
     return;
   }
-  if (to == TYPE_F32) {
-    ((__global float*)y)[i] = from == TYPE_F32 ? real : (float)whole;
+  if (isFloatType(to)) {
+    storeElement(to, y, i, isFloatType(from) ? real : (float)whole);
     return;
   }
-  if (from == TYPE_F32) whole = (long)real;
+  if (isFloatType(from)) whole = (long)real;
   switch (to) {
     case TYPE_S64: ((__global long*)y)[i] = whole; break;
     case TYPE_S32: ((__global int*)y)[i] = (int)whole; break;

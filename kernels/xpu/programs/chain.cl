@@ -19,24 +19,72 @@ typedef struct {
   int loops, ops, elements, unused;
   int size[MAX_LOOPS];
   int stride[MAX_TENSORS][MAX_LOOPS];
+  int type[MAX_TENSORS];
   Op op[MAX_OPS];
 } Chain;
 
 // The pointers that a chain reads, and the last arguments of each function.
 #define CHAIN_ARGUMENTS                                                                                          \
-  const Chain chain, __global float *dst, __global const float *t1, __global const float *t2,                    \
-      __global const float *t3, __global const float *t4, __global const float *t5, __global const float *t6,    \
-      __global const float *t7
+  const Chain chain, __global void *dst, __global const void *t1, __global const void *t2, __global const void *t3, \
+      __global const void *t4, __global const void *t5, __global const void *t6, __global const void *t7
 #define CHAIN_TENSORS {0, t1, t2, t3, t4, t5, t6, t7}
 
 int offsetOf(const Chain* chain, int tensor, int position) {
   int offset = 0;
-  for (int loop = chain->loops - 1; loop >= 0; --loop) {
+  for (int loop = chain->loops - 1; loop > 0; --loop) {
     const int outer = position / chain->size[loop];
     offset += (position - outer * chain->size[loop]) * chain->stride[tensor][loop];
     position = outer;
   }
-  return offset;
+  return offset + position * chain->stride[tensor][0];
+}
+
+// Elements are computed in FP32, whatever they are kept as: one of them, or 16 that lie side by side.
+float elementOf(int type, __global const void* data, int at) {
+  switch (type) {
+    case TYPE_BF16: return as_float((uint)((__global const ushort*)data)[at] << 16);
+    case TYPE_F16: return vload_half(at, (__global const half*)data);
+    case TYPE_U8: return (float)((__global const uchar*)data)[at];
+    case TYPE_S8: return (float)((__global const char*)data)[at];
+  }
+  return ((__global const float*)data)[at];
+}
+
+float16 elementsOf(int type, __global const void* data, int at) {
+  switch (type) {
+    case TYPE_BF16: return as_float16(convert_uint16(vload16(0, (__global const ushort*)data + at)) << 16);
+    case TYPE_F16: return vload_half16(0, (__global const half*)data + at);
+    case TYPE_U8: return convert_float16(vload16(0, (__global const uchar*)data + at));
+    case TYPE_S8: return convert_float16(vload16(0, (__global const char*)data + at));
+  }
+  return vload16(0, (__global const float*)data + at);
+}
+
+// Rounds to the nearest, of two the even one; a value that is none stays one.
+ushort16 roundedToBf16(float16 v) {
+  const uint16 bits = as_uint16(v);
+  const uint16 rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  return convert_ushort16(select(rounded, (bits >> 16) | 0x40, as_uint16(isnan(v))));
+}
+
+void storeElement(int type, __global void* data, int at, float v) {
+  switch (type) {
+    case TYPE_BF16: ((__global ushort*)data)[at] = roundedToBf16((float16)(v)).s0; return;
+    case TYPE_F16: vstore_half_rte(v, at, (__global half*)data); return;
+    case TYPE_U8: ((__global uchar*)data)[at] = convert_uchar_sat_rte(v); return;
+    case TYPE_S8: ((__global char*)data)[at] = convert_char_sat_rte(v); return;
+  }
+  ((__global float*)data)[at] = v;
+}
+
+void storeElements(int type, __global void* data, int at, float16 v) {
+  switch (type) {
+    case TYPE_BF16: vstore16(roundedToBf16(v), 0, (__global ushort*)data + at); return;
+    case TYPE_F16: vstore_half16_rte(v, 0, (__global half*)data + at); return;
+    case TYPE_U8: vstore16(convert_uchar16_sat_rte(v), 0, (__global uchar*)data + at); return;
+    case TYPE_S8: vstore16(convert_char16_sat_rte(v), 0, (__global char*)data + at); return;
+  }
+  vstore16(v, 0, (__global float*)data + at);
 }
 
 // The first `lanes` of 16 elements that lie side by side, and zeros.
@@ -46,10 +94,17 @@ float16 partOf(__global const float* data, int lanes) {
   return vload16(0, lane);
 }
 
+float16 lanesOf(int type, __global const void* data, int at, int lanes) {
+  if (lanes == 16) return elementsOf(type, data, at);
+  float lane[16];
+  for (int i = 0; i < 16; ++i) lane[i] = i < lanes ? elementOf(type, data, at + i) : 0.0f;
+  return vload16(0, lane);
+}
+
 // True if the innermost loop holds all 16 positions.
 bool insideRow(const Chain* chain, int position) {
   const int size = chain->size[chain->loops - 1];
-  return position % size + 16 <= size;
+  return (chain->loops == 1 ? position : position % size) + 16 <= size;
 }
 
 // A walk over the places of one tensor, without divisions between them.
@@ -79,11 +134,11 @@ void nextPlace(const Chain* chain, int tensor, Place* place) {
   }
 }
 
-float16 loadLanes(const Chain* chain, int tensor, __global const float* data, int position, int lanes) {
-  const int step = chain->stride[tensor][chain->loops - 1];
+float16 loadLanes(const Chain* chain, int tensor, __global const void* data, int position, int lanes) {
+  const int step = chain->stride[tensor][chain->loops - 1], type = chain->type[tensor];
   if (step <= 1 && lanes == 16 && insideRow(chain, position)) {
-    data += offsetOf(chain, tensor, position);
-    return step == 0 ? (float16)(*data) : vload16(0, data);
+    const int at = offsetOf(chain, tensor, position);
+    return step == 0 ? (float16)(elementOf(type, data, at)) : elementsOf(type, data, at);
   }
   float lane[16];
   Place place = placeOf(chain, tensor, position);
@@ -91,15 +146,15 @@ float16 loadLanes(const Chain* chain, int tensor, __global const float* data, in
 #pragma unroll 1
 #endif
   for (int i = 0; i < 16; ++i) {
-    lane[i] = i < lanes ? data[place.offset] : 0.0f;
+    lane[i] = i < lanes ? elementOf(type, data, place.offset) : 0.0f;
     nextPlace(chain, tensor, &place);
   }
   return vload16(0, lane);
 }
 
-void storeLanes(const Chain* chain, __global float* data, int position, int lanes, float16 value) {
+void storeLanes(const Chain* chain, __global void* data, int position, int lanes, float16 value) {
   if (chain->stride[0][chain->loops - 1] == 1 && lanes == 16 && insideRow(chain, position)) {
-    vstore16(value, 0, data + offsetOf(chain, 0, position));
+    storeElements(chain->type[0], data, offsetOf(chain, 0, position), value);
     return;
   }
   float lane[16];
@@ -109,7 +164,7 @@ void storeLanes(const Chain* chain, __global float* data, int position, int lane
 #pragma unroll 1
 #endif
   for (int i = 0; i < lanes; ++i) {
-    data[place.offset] = lane[i];
+    storeElement(chain->type[0], data, place.offset, lane[i]);
     nextPlace(chain, 0, &place);
   }
 }
@@ -200,7 +255,7 @@ float16 applyLanes(const Op op, float16 v, float16 o) {
 #endif
 
 // Applies the chain to 16 values and stores `lanes` of them from `position` on.
-void finishLanes(const Chain* chain, __global float* dst, __global const float* const* tensors, int position, int lanes,
+void finishLanes(const Chain* chain, __global void* dst, __global const void* const* tensors, int position, int lanes,
                  float16 value) {
   for (int i = 0; i < chain->ops; ++i) {
     const Op op = chain->op[i];

@@ -1,44 +1,48 @@
-// Convolutions of images whose channels lie side by side. The structure is that of kernels/xpu/convolution_xpu.cpp;
-// weights lie as [group][y][x][input channel][output channels up to whole vectors].
+// Convolutions of sequences, images and volumes whose channels lie side by side. The structure is that of
+// kernels/xpu/convolution_xpu.cpp; weights lie as [group][panel of output channels][place][input channel][channels of
+// the panel], where a panel holds as many channels as a work item sums; where work groups share tiles, all of the group.
 
 typedef struct {
   int pixels, height, width;  // of the result; pixels: of all images
-  int x_height, x_width, x_image, x_row, x_pixel;
+  int x_height, x_width, x_image, x_row, x_pixel, x_type;
   int kernel_y, kernel_x, stride_y, stride_x, padding_y, padding_x, dilation_y, dilation_x;
+  int depth, x_depth, x_plane, kernel_z, stride_z, padding_z, dilation_z;  // of volumes
   int groups, inputs, outputs, padded;  // channels of a group; padded: outputs up to whole vectors
+  Bytes x_bytes, w_bytes;
 } Convolution;
 
 #ifdef GPU
 
 // Four of the depth, from k on, of the implicit row of the pixel at (top, left), one by one; zeros outside.
-float4 gatherFour(__global const float* image, int top, int left, int k, const Convolution* job) {
+float4 gatherFour(__global const Element* image, int top, int left, int k, const Convolution* job) {
   float four[4];
   for (int i = 0; i < 4; ++i, ++k) {
     const int place = k / job->inputs, ky = place / job->kernel_x, kx = place - ky * job->kernel_x;
     const int y = top + ky * job->dilation_y, x = left + kx * job->dilation_x;
     const bool inside = ky < job->kernel_y && y >= 0 && y < job->x_height && x >= 0 && x < job->x_width;
-    four[i] = inside ? image[y * job->x_row + x * job->x_pixel + k - place * job->inputs] : 0.0f;
+    four[i] = inside ? NUMBER_AT(image, y * job->x_row + x * job->x_pixel + k - place * job->inputs, job->x_bytes)
+                     : 0.0f;
   }
   return vload4(0, four);
 }
 
-float4 fourOfPixel(__global const float* image, int y, int x, int channel, const Convolution* job) {
+float4 fourOfPixel(__global const Element* image, int y, int x, int channel, const Convolution* job) {
   const bool inside = y >= 0 && y < job->x_height && x >= 0 && x < job->x_width;
-  return inside ? vload4(0, image + y * job->x_row + x * job->x_pixel + channel) : (float4)(0.0f);
+  return inside ? FOUR_AT(image, y * job->x_row + x * job->x_pixel + channel, job->x_bytes) : (float4)(0.0f);
 }
 
 // Rows are pixels, columns output channels of a group, the depth is places of the kernel times input channels.
 #define CONVOLUTION_TILES(NAME, ITEMS, ROWS, SLICES)                                                                  \
   __attribute__((reqd_work_group_size(ITEMS, ITEMS, SLICES)))                                                         \
-  __kernel void NAME(__global const float* x, __global const float* weights, __global const float* zeros,             \
+  __kernel void NAME(__global const Element* x, __global const Element* weights, __global const Element* zeros,       \
                      const Convolution job, CHAIN_ARGUMENTS) {                                                        \
     __local float4 memory[TILE_MEMORY(ITEMS, ROWS, SLICES)] __attribute__((aligned(64)));                             \
     TILE_PLACES(ITEMS, ROWS)                                                                                          \
     const int group = (int)get_group_id(2), depth = job.kernel_y * job.kernel_x * job.inputs;                         \
     const int channels = job.groups * job.outputs;                                                                    \
     const bool whole = job.inputs % 4 == 0;                                                                           \
-    __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;                                                       \
-    __global const float* image[kParts];                                                                              \
+    __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;                                                       \
+    __global const Element* image[kParts];                                                                            \
     int top[kParts], left[kParts];                                                                                    \
     for (int i = 0; i < kParts; ++i) {                                                                                \
       const int pixel = first_row + item / 4 + i * kA, row = pixel / job.width, n = row / job.height;                 \
@@ -59,7 +63,7 @@ float4 fourOfPixel(__global const float* image, int y, int x, int channel, const
                : gatherFour(image[i], top[i], left[i], k, &job)
 #define READ_B(k, column)                                                                                   \
   (k) < depth && first_column + (column) < job.padded                                                       \
-      ? *(__global const float4*)(weights + (k) * job.padded + (column))                                    \
+      ? FOUR_AT(weights, (k) * job.padded + (column), job.w_bytes)                                          \
       : (float4)(0.0f)
 #define FINISH(row, column, value)                                                                             \
   const int pixel = first_row + (row), channel = first_column + (column);                                      \
@@ -73,52 +77,115 @@ CONVOLUTION_TILES(convolution_32, 8, 4, 4)
 
 #else
 
-#define ROWS 6
-
-// A product of implicit rows: a work item sums ROWS pixels of 16 channels. `zeros` is a row of the source outside of the
-// image.
-__attribute__((reqd_work_group_size(4, 4, 1)))
-__kernel void convolution(__global const float* x, __global const float* weights, __global const float* zeros,
+// A product of implicit rows: a work item sums ROWS pixels of ITEM_COLUMNS channels. `zeros` is a row of the source
+// outside of the image.
+__attribute__((reqd_work_group_size(1, 8, 1)))
+__kernel void convolution(__global const Element* x, __global const Element* weights, __global const Element* zeros,
                           const Convolution job, CHAIN_ARGUMENTS) {
-  const int tiles = job.padded / 16, group = (int)get_global_id(0) / tiles;
-  const int channel = 16 * ((int)get_global_id(0) - group * tiles), first = ROWS * (int)get_global_id(1);
+  const int panels = job.padded / ITEM_COLUMNS, group = (int)get_global_id(0) / panels;
+  const int channel = ITEM_COLUMNS * ((int)get_global_id(0) - group * panels), first = ROWS * (int)get_global_id(1);
   if (group >= job.groups || first >= job.pixels) return;
-  __global const float* image[ROWS];
-  int top[ROWS], left[ROWS];
-  float16 sum[ROWS];
+  __global const Element* image[ROWS];
+  int front[ROWS], top[ROWS], left[ROWS];
+  float16 sum[ROWS][ITEM_VECTORS];
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) {
-    const int pixel = min(first + r, job.pixels - 1), row = pixel / job.width, n = row / job.height;
+    const int pixel = min(first + r, job.pixels - 1), row = pixel / job.width, plane = row / job.height;
+    const int n = plane / job.depth;
     left[r] = (pixel - row * job.width) * job.stride_x - job.padding_x;
-    top[r] = (row - n * job.height) * job.stride_y - job.padding_y;
+    top[r] = (row - plane * job.height) * job.stride_y - job.padding_y;
+    front[r] = (plane - n * job.depth) * job.stride_z - job.padding_z;
     image[r] = x + n * job.x_image + group * job.inputs;
-    sum[r] = 0.0f;
+#pragma unroll
+    for (int v = 0; v < ITEM_VECTORS; ++v) sum[r][v] = 0.0f;
   }
-  weights += group * job.kernel_y * job.kernel_x * job.inputs * job.padded + channel;
-  for (int ky = 0; ky < job.kernel_y; ++ky) {
+#if ELEMENT != TYPE_F32
+  float wide[ROWS][16];
+#endif
+#ifdef EXACT_TERMS
+  int terms = 0;
+  int16 exact[ROWS][ITEM_VECTORS];
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+    for (int v = 0; v < ITEM_VECTORS; ++v) exact[r][v] = 0;
+#endif
+  weights += (int)get_global_id(0) * job.kernel_z * job.kernel_y * job.kernel_x * job.inputs * ITEM_COLUMNS;
+  for (int kzy = 0; kzy < job.kernel_z * job.kernel_y; ++kzy) {
+    const int kz = kzy / job.kernel_y, ky = kzy - kz * job.kernel_y;
     for (int kx = 0; kx < job.kernel_x; ++kx) {
-      __global const float* from[ROWS];
+      __global const Element* from[ROWS];
 #pragma unroll
       for (int r = 0; r < ROWS; ++r) {
         const int at_y = top[r] + ky * job.dilation_y, at_x = left[r] + kx * job.dilation_x;
-        const bool inside = at_y >= 0 && at_y < job.x_height && at_x >= 0 && at_x < job.x_width;
-        from[r] = inside ? image[r] + at_y * job.x_row + at_x * job.x_pixel : zeros;
+        const int at_z = front[r] + kz * job.dilation_z;
+        const bool inside = at_z >= 0 && at_z < job.x_depth && at_y >= 0 && at_y < job.x_height && at_x >= 0 &&
+                            at_x < job.x_width;
+        from[r] = inside ? image[r] + at_z * job.x_plane + at_y * job.x_row + at_x * job.x_pixel : zeros;
       }
+#if ELEMENT == TYPE_F32
       for (int c = 0; c < job.inputs; ++c) {
-        const float16 w = vload16(0, weights);
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r) sum[r] += from[r][c] * w;
-        weights += job.padded;
+        for (int v = 0; v < ITEM_VECTORS; ++v) {
+          const float16 w = vload16(v, weights);
+#pragma unroll
+          for (int r = 0; r < ROWS; ++r) sum[r][v] += from[r][c] * w;
+        }
+        weights += ITEM_COLUMNS;
       }
+#else
+      // Pixels are widened 16 channels at a time.
+      for (int first_c = 0; first_c < job.inputs; first_c += 16) {
+        const int count = min(16, job.inputs - first_c);
+        for (int r = 0; r < ROWS; ++r) {
+          if (count == 16) {
+            vstore16(NUMBERS_AT(from[r], first_c, job.x_bytes), 0, wide[r]);
+          } else {
+            for (int i = 0; i < count; ++i) wide[r][i] = NUMBER_AT(from[r], first_c + i, job.x_bytes);
+          }
+        }
+        for (int i = 0; i < count; ++i) {
+#pragma unroll
+          for (int v = 0; v < ITEM_VECTORS; ++v) {
+            const float16 w = NUMBERS_AT(weights, 16 * v, job.w_bytes);
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r) sum[r][v] += wide[r][i] * w;
+          }
+          weights += ITEM_COLUMNS;
+        }
+#ifdef EXACT_TERMS
+        terms += count;
+        if (terms + 16 > EXACT_TERMS) {
+          terms = 0;
+#pragma unroll
+          for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+            for (int v = 0; v < ITEM_VECTORS; ++v) {
+              exact[r][v] += convert_int16(sum[r][v]);
+              sum[r][v] = 0.0f;
+            }
+        }
+#endif
+      }
+#endif
     }
   }
-  __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;
-  const int lanes = min(16, job.outputs - channel), channels = job.groups * job.outputs;
+#ifdef EXACT_TERMS
 #pragma unroll
-  for (int r = 0; r < ROWS; ++r) {
-    if (first + r >= job.pixels) break;
-    const int position = (first + r) * channels + group * job.outputs + channel;
-    finishLanes(&chain, dst, tensors, position, lanes, sum[r]);
+  for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+    for (int v = 0; v < ITEM_VECTORS; ++v) sum[r][v] = convert_float16(exact[r][v] + convert_int16(sum[r][v]));
+#endif
+  float16 done[ROWS * ITEM_VECTORS];
+  KEEP_SUMS(done, sum)
+  __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
+  const int channels = job.groups * job.outputs;
+#pragma unroll 1
+  for (int part = 0; part < ROWS * ITEM_VECTORS; ++part) {
+    const int pixel = first + part / ITEM_VECTORS, at = channel + part % ITEM_VECTORS * 16;
+    if (pixel >= job.pixels || at >= job.outputs) continue;
+    const int position = pixel * channels + group * job.outputs + at;
+    finishLanes(&chain, dst, tensors, position, min(16, job.outputs - at), done[part]);
   }
 }
 
@@ -126,26 +193,37 @@ __kernel void convolution(__global const float* x, __global const float* weights
 
 // One channel a group: a work item sums one pixel of 16 channels.
 __attribute__((reqd_work_group_size(4, 16, 1)))
-__kernel void depthwise(__global const float* x, __global const float* weights, __global const float* zeros,
+__kernel void depthwise(__global const Element* x, __global const Element* weights, __global const Element* zeros,
                         const Convolution job, CHAIN_ARGUMENTS) {
   const int channel = 16 * (int)get_global_id(0), pixel = (int)get_global_id(1);
   if (channel >= job.groups || pixel >= job.pixels) return;
   const int lanes = min(16, job.groups - channel);
-  const int row = pixel / job.width, n = row / job.height;
+  const int row = pixel / job.width, plane = row / job.height, n = plane / job.depth;
   const int left = (pixel - row * job.width) * job.stride_x - job.padding_x;
-  const int top = (row - n * job.height) * job.stride_y - job.padding_y;
+  const int top = (row - plane * job.height) * job.stride_y - job.padding_y;
+  const int front = (plane - n * job.depth) * job.stride_z - job.padding_z;
   x += n * job.x_image + channel;
   weights += channel;
   float16 sum = 0.0f;
-  for (int ky = 0; ky < job.kernel_y; ++ky) {
-    const int at_y = top + ky * job.dilation_y;
+  for (int kzy = 0; kzy < job.kernel_z * job.kernel_y; ++kzy) {
+    const int kz = kzy / job.kernel_y;
+    const int at_y = top + (kzy - kz * job.kernel_y) * job.dilation_y, at_z = front + kz * job.dilation_z;
     for (int kx = 0; kx < job.kernel_x; ++kx, weights += job.padded) {
       const int at_x = left + kx * job.dilation_x;
-      if (at_y < 0 || at_y >= job.x_height || at_x < 0 || at_x >= job.x_width) continue;
-      __global const float* from = x + at_y * job.x_row + at_x * job.x_pixel;
-      sum += (lanes == 16 ? vload16(0, from) : partOf(from, lanes)) * vload16(0, weights);
+      if (at_z < 0 || at_z >= job.x_depth || at_y < 0 || at_y >= job.x_height || at_x < 0 || at_x >= job.x_width)
+        continue;
+      __global const Element* from = x + at_z * job.x_plane + at_y * job.x_row + at_x * job.x_pixel;
+      float16 value;
+      if (lanes == 16) {
+        value = NUMBERS_AT(from, 0, job.x_bytes);
+      } else {
+        float lane[16];
+        for (int i = 0; i < 16; ++i) lane[i] = i < lanes ? NUMBER_AT(from, i, job.x_bytes) : 0.0f;
+        value = vload16(0, lane);
+      }
+      sum += value * NUMBERS_AT(weights, 0, job.w_bytes);
     }
   }
-  __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;
+  __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
   finishLanes(&chain, dst, tensors, pixel * job.groups + channel, lanes, sum);
 }

@@ -4,8 +4,9 @@
 
 typedef struct {
   int pixels, height, width;  // of the result; pixels: of all images
-  int x_height, x_width, x_image, x_row, x_pixel;
+  int x_height, x_width, x_image, x_row, x_pixel, x_type;
   int kernel_y, kernel_x, stride_y, stride_x, padding_y, padding_x, dilation_y, dilation_x;
+  int depth, x_depth, x_plane, kernel_z, stride_z, padding_z, dilation_z;  // of volumes
   int groups, inputs, outputs, padded;  // channels of a group; padded: outputs up to whole vectors
 } Deconvolution;
 
@@ -34,7 +35,7 @@ __kernel void deconvolution(__global const float* x, __global const float* weigh
       for (int c = 0; c < job.inputs; ++c) sum += from[c] * vload16(0, weights + c * job.padded);
     }
   }
-  __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;
+  __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
   const int position = pixel * job.groups * job.outputs + group * job.outputs + channel;
   finishLanes(&chain, dst, tensors, position, min(16, job.outputs - channel), sum);
 }

@@ -4,7 +4,7 @@ __attribute__((reqd_work_group_size(64, 1, 1)))
 __kernel void pointwise(CHAIN_ARGUMENTS) {
   const int position = 16 * (int)get_global_id(0);
   if (position >= chain.elements) return;
-  __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;
+  __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
   const int lanes = min(16, chain.elements - position);
   finishLanes(&chain, dst, tensors, position, lanes, loadLanes(&chain, 1, t1, position, lanes));
 }

@@ -3,7 +3,7 @@
 
 typedef struct {
   int pixels, height, width, channels;  // of the result; pixels: of all images
-  int x_height, x_width, x_image, x_row, x_pixel;
+  int x_height, x_width, x_image, x_row, x_pixel, x_type;
   int kernel_y, kernel_x, stride_y, stride_x, padding_y, padding_x, dilation_y, dilation_x;
   int end_y, end_x;  // where padding ends
   int is_max, counts_padding, adaptive;
@@ -39,25 +39,24 @@ Window windowOf(const Pool* job, bool is_y, int at) {
 }
 
 __attribute__((reqd_work_group_size(4, 16, 1)))
-__kernel void pool(__global const float* x, const Pool job, CHAIN_ARGUMENTS) {
+__kernel void pool(__global const void* x, const Pool job, CHAIN_ARGUMENTS) {
   const int channel = 16 * (int)get_global_id(0), pixel = (int)get_global_id(1);
   if (channel >= job.channels || pixel >= job.pixels) return;
   const int lanes = min(16, job.channels - channel);
   const int row = pixel / job.width, n = row / job.height;
   const Window wx = windowOf(&job, false, pixel - row * job.width), wy = windowOf(&job, true, row - n * job.height);
   const int step_y = job.adaptive ? 1 : job.dilation_y, step_x = job.adaptive ? 1 : job.dilation_x;
-  x += n * job.x_image + channel;
+  const int image = n * job.x_image + channel;
   float16 sum = 0.0f, highest = -INFINITY;
   for (int ky = wy.first; ky < wy.last; ++ky) {
     for (int kx = wx.first; kx < wx.last; ++kx) {
-      __global const float* from =
-          x + (wy.begin + ky * step_y) * job.x_row + (wx.begin + kx * step_x) * job.x_pixel;
-      const float16 value = lanes == 16 ? vload16(0, from) : partOf(from, lanes);
+      const int at = image + (wy.begin + ky * step_y) * job.x_row + (wx.begin + kx * step_x) * job.x_pixel;
+      const float16 value = lanesOf(job.x_type, x, at, lanes);
       sum += value;
       highest = select(highest, value, isgreater(value, highest) | isnan(value));
     }
   }
   const float16 result = job.is_max ? highest : sum / (float)(wy.counted * wx.counted);
-  __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;
+  __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
   finishLanes(&chain, dst, tensors, pixel * job.channels + channel, lanes, result);
 }

@@ -1,35 +1,38 @@
-// Products of matrices: one work item sums ROWS rows of 16 columns, or a work group a tile. The structure is that of
-// kernels/xpu/product_job.h.
+// Products of matrices: one work item sums ROWS rows of ITEM_COLUMNS columns, or a work group a tile. The structure is
+// that of kernels/xpu/product_job.h.
 
 #define MAX_BATCH_LOOPS 4
 
 typedef struct {
   int rows, columns, depth, padded;  // padded: columns of b that may be read
   int a_row, a_depth, b_depth, b_column;
-  int batch_loops, unused[3];
+  int batch_loops, b_item, unused[2];  // b_item: from the columns of a work item to those of the next
+  Bytes a_bytes, b_bytes;
   int batch_size[MAX_BATCH_LOOPS], a_batch[MAX_BATCH_LOOPS], b_batch[MAX_BATCH_LOOPS];
 } Product;
 
 #ifdef GPU
 
 // Four of the depth of a row of a; those outside are zeros.
-float4 fourOfRow(__global const float* a, int k, const Product* job) {
-  if (job->a_depth == 1 && k + 4 <= job->depth) return vload4(0, a + k);
+float4 fourOfRow(__global const Element* a, int k, const Product* job) {
+  if (job->a_depth == 1 && k + 4 <= job->depth) return FOUR_AT(a, k, job->a_bytes);
   float four[4];
-  for (int i = 0; i < 4; ++i) four[i] = k + i < job->depth ? a[(k + i) * job->a_depth] : 0.0f;
+  for (int i = 0; i < 4; ++i) four[i] = k + i < job->depth ? NUMBER_AT(a, (k + i) * job->a_depth, job->a_bytes) : 0.0f;
   return vload4(0, four);
 }
 
-float4 fourColumns(__global const float* b, int column, const Product* job) {
-  if (job->b_column == 1 && column + 4 <= job->padded) return vload4(0, b + column);
+float4 fourColumns(__global const Element* b, int column, const Product* job) {
+  if (job->b_column == 1 && column + 4 <= job->padded) return FOUR_AT(b, column, job->b_bytes);
   float four[4];
-  for (int i = 0; i < 4; ++i) four[i] = column + i < job->columns ? b[(column + i) * job->b_column] : 0.0f;
+  for (int i = 0; i < 4; ++i)
+    four[i] = column + i < job->columns ? NUMBER_AT(b, (column + i) * job->b_column, job->b_bytes) : 0.0f;
   return vload4(0, four);
 }
 
 #define PRODUCT_TILES(NAME, ITEMS, ROWS, SLICES)                                                                \
   __attribute__((reqd_work_group_size(ITEMS, ITEMS, SLICES)))                                                   \
-  __kernel void NAME(__global const float* a_all, __global const float* b_all, const Product job, CHAIN_ARGUMENTS) { \
+  __kernel void NAME(__global const Element* a_all, __global const Element* b_all, const Product job,          \
+                     CHAIN_ARGUMENTS) {                                                                         \
     __local float4 memory[TILE_MEMORY(ITEMS, ROWS, SLICES)] __attribute__((aligned(64)));                       \
     TILE_PLACES(ITEMS, ROWS)                                                                                    \
     const int depth = job.depth;                                                                                \
@@ -41,7 +44,7 @@ float4 fourColumns(__global const float* b, int column, const Product* job) {
       b_all += at * job.b_batch[loop];                                                                          \
       batch = outer;                                                                                            \
     }                                                                                                           \
-    __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;                                                 \
+    __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;                                                 \
     TILE_BODY(ITEMS, ROWS, SLICES)                                                                              \
   }
 #define READ_STEP(k)
@@ -60,18 +63,17 @@ PRODUCT_TILES(product_32, 8, 4, 4)
 
 #else
 
-#define ROWS 6
-
-// 16 columns of a row of b; those behind the last are the last.
-float16 columnsOf(__global const float* b, const Product* job, int column) {
+// Vector `v` of the columns from `column` on of a row of b; those behind the last are the last.
+float16 columnsOf(__global const Element* b, const Product* job, int column, int v) {
   float lane[16];
-  for (int i = 0; i < 16; ++i) lane[i] = b[min(i, job->columns - 1 - column) * job->b_column];
+  for (int i = 0; i < 16; ++i)
+    lane[i] = NUMBER_AT(b, min(16 * v + i, job->columns - 1 - column) * job->b_column, job->b_bytes);
   return vload16(0, lane);
 }
 
-__attribute__((reqd_work_group_size(4, 4, 1)))
-__kernel void product(__global const float* a, __global const float* b, const Product job, CHAIN_ARGUMENTS) {
-  const int column = 16 * (int)get_global_id(0), first = ROWS * (int)get_global_id(1);
+__attribute__((reqd_work_group_size(1, 8, 1)))
+__kernel void product(__global const Element* a, __global const Element* b, const Product job, CHAIN_ARGUMENTS) {
+  const int column = ITEM_COLUMNS * (int)get_global_id(0), first = ROWS * (int)get_global_id(1);
   if (column >= job.columns || first >= job.rows) return;
   int batch = (int)get_global_id(2);
   const int batch_position = batch * job.rows;
@@ -81,27 +83,93 @@ __kernel void product(__global const float* a, __global const float* b, const Pr
     b += at * job.b_batch[loop];
     batch = outer;
   }
-  __global const float* row[ROWS];
-  float16 sum[ROWS];
+  __global const Element* row[ROWS];
+  float16 sum[ROWS][ITEM_VECTORS];
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) {
     row[r] = a + min(first + r, job.rows - 1) * job.a_row;
-    sum[r] = 0.0f;
-  }
-  b += column * job.b_column;
-  const bool whole = job.b_column == 1 && column + 16 <= job.padded;
-  for (int k = 0; k < job.depth; ++k) {
-    const float16 w = whole ? vload16(0, b) : columnsOf(b, &job, column);
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) sum[r] += row[r][k * job.a_depth] * w;
-    b += job.b_depth;
+    for (int v = 0; v < ITEM_VECTORS; ++v) sum[r][v] = 0.0f;
   }
-  __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;
-  const int lanes = min(16, job.columns - column);
+  b += (int)get_global_id(0) * job.b_item;
+  const bool whole = job.b_column == 1 && column + ITEM_COLUMNS <= job.padded;
+#if ELEMENT == TYPE_F32
+  if (whole) {
+    for (int k = 0; k < job.depth; ++k) {
 #pragma unroll
-  for (int r = 0; r < ROWS; ++r) {
-    if (first + r >= job.rows) break;
-    finishLanes(&chain, dst, tensors, (batch_position + first + r) * job.columns + column, lanes, sum[r]);
+      for (int v = 0; v < ITEM_VECTORS; ++v) {
+        const float16 w = vload16(v, b);
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) sum[r][v] += row[r][k * job.a_depth] * w;
+      }
+      b += job.b_depth;
+    }
+  } else {
+    for (int k = 0; k < job.depth; ++k) {
+#pragma unroll
+      for (int v = 0; v < ITEM_VECTORS; ++v) {
+        const float16 w = columnsOf(b, &job, column, v);
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) sum[r][v] += row[r][k * job.a_depth] * w;
+      }
+      b += job.b_depth;
+    }
+  }
+#else
+  // Rows are widened 16 numbers at a time.
+#ifdef EXACT_TERMS
+  int16 exact[ROWS][ITEM_VECTORS];
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+    for (int v = 0; v < ITEM_VECTORS; ++v) exact[r][v] = 0;
+#endif
+  float wide[ROWS][16];
+  for (int first_k = 0; first_k < job.depth; first_k += 16) {
+    const int count = min(16, job.depth - first_k);
+    for (int r = 0; r < ROWS; ++r) {
+      if (count == 16 && job.a_depth == 1) {
+        vstore16(NUMBERS_AT(row[r], first_k, job.a_bytes), 0, wide[r]);
+      } else {
+        for (int i = 0; i < count; ++i) wide[r][i] = NUMBER_AT(row[r], (first_k + i) * job.a_depth, job.a_bytes);
+      }
+    }
+    for (int i = 0; i < count; ++i) {
+#pragma unroll
+      for (int v = 0; v < ITEM_VECTORS; ++v) {
+        const float16 w = whole ? NUMBERS_AT(b, 16 * v, job.b_bytes) : columnsOf(b, &job, column, v);
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) sum[r][v] += wide[r][i] * w;
+      }
+      b += job.b_depth;
+    }
+#ifdef EXACT_TERMS
+    if ((first_k + 16) % EXACT_TERMS == 0 || first_k + 16 >= job.depth) {
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+        for (int v = 0; v < ITEM_VECTORS; ++v) {
+          exact[r][v] += convert_int16(sum[r][v]);
+          sum[r][v] = 0.0f;
+        }
+    }
+#endif
+  }
+#ifdef EXACT_TERMS
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+    for (int v = 0; v < ITEM_VECTORS; ++v) sum[r][v] = convert_float16(exact[r][v]);
+#endif
+#endif
+  float16 done[ROWS * ITEM_VECTORS];
+  KEEP_SUMS(done, sum)
+  __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
+#pragma unroll 1
+  for (int part = 0; part < ROWS * ITEM_VECTORS; ++part) {
+    const int r = first + part / ITEM_VECTORS, at = column + part % ITEM_VECTORS * 16;
+    if (r >= job.rows || at >= job.columns) continue;
+    finishLanes(&chain, dst, tensors, (batch_position + r) * job.columns + at, min(16, job.columns - at), done[part]);
   }
 }
 

@@ -7,9 +7,9 @@ typedef struct {
   int loop_size[MAX_LOOPS], loop_stride[MAX_LOOPS];
 } Reduce;
 
-float16 gatherLanes(__global const float* data, const int* offsets) {
+float16 gatherLanes(int type, __global const void* data, int begin, const int* offsets) {
   float lane[16];
-  for (int i = 0; i < 16; ++i) lane[i] = data[offsets[i]];
+  for (int i = 0; i < 16; ++i) lane[i] = elementOf(type, data, begin + offsets[i]);
   return vload16(0, lane);
 }
 
@@ -17,7 +17,7 @@ __attribute__((reqd_work_group_size(16, 1, 1)))
 __kernel void reduce(const Reduce job, CHAIN_ARGUMENTS) {
   const int position = 16 * (int)get_global_id(0);
   if (position >= chain.elements) return;
-  __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;
+  __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
   const int lanes = min(16, chain.elements - position);
   int offsets[16];
   for (int i = 0; i < 16; ++i) offsets[i] = offsetOf(&chain, 1, position + min(i, lanes - 1));
@@ -30,7 +30,8 @@ __kernel void reduce(const Reduce job, CHAIN_ARGUMENTS) {
       offset += (rest - outer * job.loop_size[loop]) * job.loop_stride[loop];
       rest = outer;
     }
-    const float16 value = side_by_side ? vload16(0, t1 + offsets[0] + offset) : gatherLanes(t1 + offset, offsets);
+    const float16 value = side_by_side ? elementsOf(chain.type[1], t1, offsets[0] + offset)
+                                       : gatherLanes(chain.type[1], t1, offset, offsets);
     sum += value;
     if (!job.is_extreme) continue;
     const int16 better = job.is_max ? isgreater(value, extreme) : isless(value, extreme);

@@ -5,7 +5,7 @@
 typedef struct {
   int phase, images, channels, hidden, pixels, width;
   int x_image, x_row, x_pixel;
-  int has_reduce_bias, has_expand_bias, unused;
+  int has_reduce_bias, has_expand_bias, x_type;
   Op activation, gate;
 } SqueezeExcite;
 
@@ -21,7 +21,7 @@ float dotOf(__global const float* a, __global const float* b, int count) {
 }
 
 __attribute__((reqd_work_group_size(TEAM_GROUP, 1, 1)))
-__kernel void squeezeExcite(__global const float* x, __global const float* reduce, __global const float* reduce_bias,
+__kernel void squeezeExcite(__global const void* x, __global const float* reduce, __global const float* reduce_bias,
                             __global const float* expand, __global const float* expand_bias, __global float* means,
                             __global float* hidden, __global float* factors, const SqueezeExcite job,
                             CHAIN_ARGUMENTS) {
@@ -47,9 +47,8 @@ __kernel void squeezeExcite(__global const float* x, __global const float* reduc
     float16 sum = 0.0f;
     for (int p = TEAM_ITEM; p < job.pixels; p += TEAM) {
       const int row = p / job.width;
-      __global const float* from =
-          x + place * job.x_image + row * job.x_row + (p - row * job.width) * job.x_pixel + channel;
-      sum += lanes == 16 ? vload16(0, from) : partOf(from, lanes);
+      const int at = place * job.x_image + row * job.x_row + (p - row * job.width) * job.x_pixel + channel;
+      sum += lanesOf(job.x_type, x, at, lanes);
     }
     sum = teamSums(sum, shared_lanes);
     if (TEAM_ITEM > 0) return;
@@ -60,10 +59,9 @@ __kernel void squeezeExcite(__global const float* x, __global const float* reduc
   }
   const int image = place / job.pixels, pixel = place - image * job.pixels, row = pixel / job.width;
   if (image >= job.images) return;
-  __global const float* from =
-      x + image * job.x_image + row * job.x_row + (pixel - row * job.width) * job.x_pixel + channel;
-  const float16 value = lanes == 16 ? vload16(0, from) : partOf(from, lanes);
+  const int at = image * job.x_image + row * job.x_row + (pixel - row * job.width) * job.x_pixel + channel;
+  const float16 value = lanesOf(job.x_type, x, at, lanes);
   const float16 factor = partOf(factors + image * job.channels + channel, lanes);
-  __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;
+  __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
   finishLanes(&chain, dst, tensors, place * job.channels + channel, lanes, value * factor);
 }

@@ -3,7 +3,7 @@
 
 typedef struct {
   int pixels, height, width, channels;  // of the result; pixels: of all images
-  int x_height, x_width, x_image, x_row, x_pixel;
+  int x_height, x_width, x_image, x_row, x_pixel, x_type;
   int is_nearest, aligns_corners;
   float scale_y, scale_x;  // source pixels per result pixel, for the nearest
 } Upsample;
@@ -33,22 +33,22 @@ Taps tapsOf(const Upsample* job, bool is_y, int at) {
 }
 
 __attribute__((reqd_work_group_size(4, 16, 1)))
-__kernel void resize(__global const float* x, const Upsample job, CHAIN_ARGUMENTS) {
+__kernel void resize(__global const void* x, const Upsample job, CHAIN_ARGUMENTS) {
   const int channel = 16 * (int)get_global_id(0), pixel = (int)get_global_id(1);
   if (channel >= job.channels || pixel >= job.pixels) return;
   const int lanes = min(16, job.channels - channel);
   const int row = pixel / job.width, n = row / job.height;
   const Taps tx = tapsOf(&job, false, pixel - row * job.width), ty = tapsOf(&job, true, row - n * job.height);
-  x += n * job.x_image + channel;
+  const int image = n * job.x_image + channel;
   float16 sum = 0.0f;
   for (int tap = 0; tap < 4; ++tap) {
     const bool below = tap >= 2, right = tap % 2 == 1;
     const float weight = (below ? ty.part : 1.0f - ty.part) * (right ? tx.part : 1.0f - tx.part);
     if (weight == 0.0f) continue;
-    __global const float* from =
-        x + (below ? ty.second : ty.first) * job.x_row + (right ? tx.second : tx.first) * job.x_pixel;
-    sum += weight * (lanes == 16 ? vload16(0, from) : partOf(from, lanes));
+    const int at =
+        image + (below ? ty.second : ty.first) * job.x_row + (right ? tx.second : tx.first) * job.x_pixel;
+    sum += weight * lanesOf(job.x_type, x, at, lanes);
   }
-  __global const float* tensors[MAX_TENSORS] = CHAIN_TENSORS;
+  __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
   finishLanes(&chain, dst, tensors, pixel * job.channels + channel, lanes, sum);
 }

@@ -223,6 +223,27 @@ TEST(DevicePlan, TimedAndObservedRunsSeeTheDevice) {
   for (const std::int64_t ns : elapsed) EXPECT_GE(ns, 0);
 }
 
+TEST(DevicePlan, StepsOfADeviceWithAClockAreTimedByIt) {
+  const DeviceRun run(nodeOf("pointwise{}|tanh", "[0]", 3) + "," + nodeOf("softmax{axis=1}", "[3,-1]", 4), "[4]",
+                      {OpKind::kPointwise});
+  MadeUpDevice& device = MadeUpDevice::get();
+  device.has_clock = true;
+  Plan::Instance instance(*run.plan);
+  std::vector<float> result(16);
+  const void* from[] = {run.random.inputs[0].data(), run.random.inputs[1].data()};
+  void* to[] = {result.data()};
+  std::vector<std::int64_t> begin(run.plan->steps().size()), elapsed(begin.size(), -1);
+  instance.runTimed(from, to, begin.data(), elapsed.data());
+  device.has_clock = false;
+  // Copy in, tanh and copy back belong to the device, the softmax to the host.
+  ASSERT_EQ(begin.size(), 4u);
+  for (std::size_t s = 0; s < 3; ++s) {
+    EXPECT_EQ(begin[s], static_cast<std::int64_t>(1000 * (s + 1)));
+    EXPECT_EQ(elapsed[s], static_cast<std::int64_t>(100 + s));
+  }
+  EXPECT_GT(begin[3], 4000);
+}
+
 TEST(DevicePlan, MicroBatchesRunOnTheDevice) {
   const DeviceRun whole(nodeOf("pointwise{}|tanh", "[0]", 3), "[3]", {OpKind::kPointwise});
   PlanRequest request = deviceRequest(whole.random, whole.random.inputs);

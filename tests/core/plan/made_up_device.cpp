@@ -35,8 +35,21 @@ class LazyQueue final : public DeviceQueue {
     for (const auto& each : work) each();
   }
 
+  bool startSpans() override {
+    spans_ = 0;
+    return device_.has_clock;
+  }
+  void beginSpan() override { ++spans_; }
+  std::vector<DeviceSpan> endSpans() override {
+    finish();
+    std::vector<DeviceSpan> spans;
+    for (std::int64_t s = 0; s < spans_; ++s) spans.push_back({1000 * (s + 1), 100 + s});
+    return spans;
+  }
+
  private:
   MadeUpDevice& device_;
+  std::int64_t spans_ = 0;
   std::vector<std::function<void()>> waiting_;
 };
 

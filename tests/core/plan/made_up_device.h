@@ -34,6 +34,8 @@ class MadeUpDevice final : public Device {
   // Opens all memory of the device to the host while `work` runs.
   void unlocked(const std::function<void()>& work);
 
+  bool has_clock = false;  // true: says that its span number N, from 0, begins at 1000 (N + 1) and takes 100 + N
+
  private:
   MadeUpDevice();
   void protect(int rights) const;

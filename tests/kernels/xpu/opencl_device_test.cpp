@@ -90,6 +90,33 @@ TEST_F(OpenClDeviceTest, CopiesBothWaysAndWithin) {
 
 TEST_F(OpenClDeviceTest, RunsStepsInOrder) { EXPECT_EQ(addTwice(*device_), expected()); }
 
+// Spans lie in the order of the work, inside of the time that the host waited.
+TEST_F(OpenClDeviceTest, TimesWorkByTheClockOfTheDevice) {
+  constexpr std::size_t kBytes = 1 << 22;
+  const std::vector<unsigned char> data(kBytes);
+  const Buffer memory(kBytes, *device_);
+  const auto queue = device_->newQueue();
+  for (int round = 0; round < 2; ++round) {
+    const std::int64_t begin = device_->nowNs();
+    ASSERT_TRUE(queue->startSpans());
+    for (const std::size_t copies : {1, 0, 2}) {
+      queue->beginSpan();
+      for (std::size_t c = 0; c < copies; ++c) queue->copy(memory.data(), data.data(), kBytes);
+    }
+    const std::vector<DeviceSpan> spans = queue->endSpans();
+    const std::int64_t end = device_->nowNs();
+    ASSERT_EQ(spans.size(), 3u);
+    EXPECT_EQ(spans[1].elapsed_ns, 0);
+    EXPECT_GT(spans[0].elapsed_ns, 10000) << "4 MiB in 10 us";
+    EXPECT_GE(spans[0].begin_ns, begin - 1000000);
+    EXPECT_GE(spans[2].begin_ns, spans[0].begin_ns + spans[0].elapsed_ns);
+    EXPECT_LE(spans[2].begin_ns + spans[2].elapsed_ns, end + 1000000);
+    EXPECT_LT(spans[0].elapsed_ns + spans[2].elapsed_ns, end - begin);
+    queue->copy(memory.data(), data.data(), kBytes);
+    EXPECT_TRUE(queue->endSpans().empty()) << "nothing was begun";
+  }
+}
+
 TEST_F(OpenClDeviceTest, QueuesOfSeveralThreads) {
   std::vector<std::thread> threads;
   std::vector<std::vector<float>> results(4);
