@@ -91,6 +91,7 @@ constexpr Row kOpKinds[] = {
         .mayLack(1u << 3)
         .in(LowPrecision::kBf16)
         .withIntegers(IntegerRule::kAttention),
+    row(OpKind::kRotary, "rotary", 3, inferRotary, BatchRule::kAligned, "attention"),
     row(OpKind::kSqueezeExcite, "squeeze_excite", 5, inferSqueezeExcite, BatchRule::kWeighted, "convolution")
         .mayLack(1u << 2 | 1u << 4)
         .in(LowPrecision::kBf16),
@@ -134,7 +135,6 @@ constexpr Row kOpKinds[] = {
     row(OpKind::kSqueeze, "squeeze", 1, inferView, BatchRule::kView, "other").view().in(LowPrecision::kBf16AndFp16),
     row(OpKind::kReorder, "reorder", 1, inferSame, BatchRule::kWeighted, "reorder").notMeasured(),
     row(OpKind::kCast, "cast", 1, inferCast, BatchRule::kWeighted, "reorder").in(LowPrecision::kBf16AndFp16),
-    row(OpKind::kRotary, "rotary", 3, inferRotary, BatchRule::kAligned, "attention"),
 };
 static_assert(std::size(kOpKinds) == kOpKindCount, "a kind without a row");
 

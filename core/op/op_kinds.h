@@ -56,6 +56,12 @@ enum class OpKind : std::uint8_t {
   // it out so; heads_last=2: [N,G,H,S,E] as [N,S,G,H,E]. products=bf16: q, k, v and the weights of v are rounded to
   // bf16 for the products, whose sums are f32, as is the softmax; the same holds if q, k or v is bf16
   kAttention,
+  // x[…,D], cos, sin (f32, of equal sizes, which broadcast to x but for the last axis); [rotated=R]: the first R values
+  // of each row (else all) are rotated, the others copied; [interleaved=1]: 2i and 2i + 1 are a pair, otherwise i and
+  // i + R/2. Tables have R columns, or with half=1 R/2: one for each pair. [tokens]: an axis (negative) along which the
+  // tables have x's size, whatever it is, or with first=1 at least that; of more rows the first are read.
+  // y = x·cos + r(x)·sin, where r turns each pair (a, b) into (-b, a)
+  kRotary,
   // x[N,C,…], reduce[R,C], [b[R]], expand[C,R], [b[C]]; axes (number of pixel axes), activation, gate: unary
   // post-operations (namedPostOp). Result: x · gate(expand·activation(reduce·mean(x) + b) + b), the mean over all
   // pixels
@@ -151,15 +157,8 @@ enum class OpKind : std::uint8_t {
   kReorder,
   // x; dtype
   kCast,
-  // Of language models.
-  // x[…,D], cos, sin (f32, of equal sizes, which broadcast to x but for the last axis); [rotated=R]: the first R values
-  // of each row (else all) are rotated, the others copied; [interleaved=1]: 2i and 2i + 1 are a pair, otherwise i and
-  // i + R/2. Tables have R columns, or with half=1 R/2: one for each pair. [tokens]: an axis (negative) along which the
-  // tables have x's size, whatever it is, or with first=1 at least that; of more rows the first are read.
-  // y = x·cos + r(x)·sin, where r turns each pair (a, b) into (-b, a)
-  kRotary,
 };
-constexpr int kOpKindCount = static_cast<int>(OpKind::kRotary) + 1;
+constexpr int kOpKindCount = static_cast<int>(OpKind::kCast) + 1;
 
 // The condition under which an operation keeps the samples of a batch apart (decided by sizes and attributes in
 // core/plan/batch_independence.cpp).
