@@ -148,6 +148,7 @@
   REFERENCE(kGroupNorm, refGroupNorm)                     \
   REFERENCE(kSoftmax, refSoftmax)                         \
   REFERENCE(kAttention, refAttention)                     \
+  REFERENCE(kRotary, refRotary)                           \
   REFERENCE(kSqueezeExcite, refSqueezeExcite)             \
   REFERENCE(kPointwiseDepthwise, refPointwiseDepthwise)   \
   REFERENCE(kConcat, refConcat)                           \
@@ -179,8 +180,7 @@
   REFERENCE(kUnsqueeze, refCopy)                          \
   REFERENCE(kSqueeze, refCopy)                            \
   REFERENCE(kReorder, refCopy)                            \
-  REFERENCE(kCast, refCopy)                               \
-  REFERENCE(kRotary, refRotary)
+  REFERENCE(kCast, refCopy)
 // clang-format on
 
 namespace ipex_studio {

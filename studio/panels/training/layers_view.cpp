@@ -13,6 +13,8 @@ namespace {
 
 enum LayerColumn : int { kLayerName, kForward, kBackward, kUpdate, kWhole, kBars, kLayerShare, kNorm, kKept, kNumbers };
 
+constexpr double kSmallShare = 0.003;
+
 double wholeNs(const TrainingLayer& layer) { return whole(layer.forward_ns + layer.backward_ns + layer.update_ns); }
 
 // What a column is sorted by; the largest stands first.
@@ -57,12 +59,34 @@ TrainingLayersView::TrainingLayersView(const Ui& ui)
 void TrainingLayersView::show(std::vector<TrainingLayer> layers) {
   layers_ = std::move(layers);
   selected_ = -1;
-  longest_ns_ = whole_ns_ = 0;
-  for (const TrainingLayer& layer : layers_) {
-    longest_ns_ = std::max(longest_ns_, wholeNs(layer));
-    whole_ns_ += wholeNs(layer);
-  }
+  whole_ns_ = 0;
+  for (const TrainingLayer& layer : layers_) whole_ns_ += wholeNs(layer);
+  foldSmall();
+  longest_ns_ = 0;
+  for (const TrainingLayer& layer : layers_) longest_ns_ = std::max(longest_ns_, wholeNs(layer));
   sort();
+}
+
+// Operations that no module owns and that take next to no time become one row.
+void TrainingLayersView::foldSmall() {
+  const auto is_small = [&](const TrainingLayer& layer) {
+    return layer.parameters == 0 && wholeNs(layer) <= kSmallShare * whole_ns_;
+  };
+  const auto small = std::stable_partition(layers_.begin(), layers_.end(),
+                                           [&](const TrainingLayer& layer) { return !is_small(layer); });
+  if (layers_.end() - small < 2) return;
+  TrainingLayer others;
+  others.step = small->step;
+  others.layer = fmt::format("{} others", layers_.end() - small);
+  others.gradient_norm = kNotMeasured;
+  for (auto layer = small; layer != layers_.end(); ++layer) {
+    others.forward_ns += layer->forward_ns;
+    others.backward_ns += layer->backward_ns;
+    others.update_ns += layer->update_ns;
+    others.kept_bytes += layer->kept_bytes;
+  }
+  layers_.erase(small, layers_.end());
+  layers_.push_back(others);
 }
 
 void TrainingLayersView::sort() {

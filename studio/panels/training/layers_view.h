@@ -17,6 +17,7 @@ class TrainingLayersView {
   void draw(Selection& selection);
 
  private:
+  void foldSmall();
   void sort();
   void drawRow(int position);
 

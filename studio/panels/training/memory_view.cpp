@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "profiler/training_table.h"
@@ -46,6 +47,22 @@ const TrainingMemory& TrainingMemoryView::rowAt(double ns) const {
   return behind == rows_.begin() ? rows_.front() : *(behind - 1);
 }
 
+// Names the two colours, from the right end on.
+void TrainingMemoryView::drawLegend(ImVec2 end) const {
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const std::array<std::pair<KindGroup, const char*>, 2> parts = {
+      {{KindGroup::kLinear, "gradients"}, {KindGroup::kConvolution, "activations"}}};
+  for (const auto& [group, name] : parts) {
+    chartText(ui_, end, ui_.theme.dim, name, 1);
+    const float side = std::floor(ui_.px(9)), height = ui_.fonts.head->FontSize;
+    end.x -= ui_.fonts.head->CalcTextSizeA(height, 1e6F, 0, name).x + side + ui_.px(6);
+    const float top = std::floor(end.y + (height - side) / 2);
+    list->AddRectFilled({std::floor(end.x), top}, {std::floor(end.x) + side, top + side}, ui_.theme.kind(group),
+                        ui_.px(1.5F));
+    end.x -= ui_.px(16);
+  }
+}
+
 void TrainingMemoryView::draw() const {
   const ImVec2 window = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
   const float left = window.x + ui_.px(kStepMemorySidePoints);
@@ -58,6 +75,7 @@ void TrainingMemoryView::draw() const {
       ui_, {left, window.y + ui_.px(8)}, ui_.theme.dim,
       fmt::format("Tensors of step {}: at most {}, in {}{}", rows_.front().step, formatBytes(peak->peak_bytes),
                   displayText(peak->phase, 20), peak->layer.empty() ? "" : " of " + displayText(peak->layer, 60)));
+  drawLegend({right, window.y + ui_.px(8)});
   drawAxisX(ui_, x, top, bottom, [](double ns) { return fmt::format("{:.6g} ms", ns / 1e6); });
   const bool small = most_bytes_ < 2e6;
   drawAxisY(ui_, y, left, right, [small](double bytes) {

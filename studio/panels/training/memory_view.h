@@ -17,6 +17,7 @@ class TrainingMemoryView {
   void draw() const;
 
  private:
+  void drawLegend(ImVec2 end) const;
   const TrainingMemory& rowAt(double ns) const;
 
   const Ui& ui_;

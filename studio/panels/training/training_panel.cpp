@@ -116,10 +116,10 @@ class TrainingPanel : public Panel {
     ImGui::SetCursorPos({ui_.px(10), top + std::floor(ui_.px(3))});
     const char* const titles[] = {"Curves", "Layers of a step", "Memory of a step"};
     for (std::size_t v = 0; v < kViews.size(); ++v) {
+      if (v > 0) ImGui::SameLine(0, 0);
       const bool chosen = view_ == kViews[v].first;
       if (button(ui_, kViews[v].second, titles[v], chosen ? ButtonLook::kChosen : ButtonLook::kQuiet))
         view_ = kViews[v].first;
-      ImGui::SameLine(0, 0);
     }
     ImGui::SetCursorPosY(top + std::floor(ui_.px(kTrainingToolsPoints)));
     hairline(ui_);
