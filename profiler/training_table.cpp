@@ -98,9 +98,13 @@ std::string epochLine(const TrainingRecord& training, const TrainingEpoch& epoch
 }
 
 std::string trainingName(const TrainingSummary& training) {
-  return fmt::format("training to step {}, {}", training.steps,
-                     std::isnan(training.value) ? fmt::format("loss {:.4g}", training.loss)
-                                                : metricText(training.metric, training.value));
+  std::string text = fmt::format("training to step {}", training.steps);
+  if (!std::isnan(training.value)) {
+    text += ", " + metricText(training.metric, training.value);
+  } else if (!std::isnan(training.loss)) {
+    text += fmt::format(", loss {:.4g}", training.loss);
+  }
+  return text;
 }
 
 StepShares stepShares(const TrainingRecord& training) {

@@ -93,7 +93,10 @@ class TrainingPanel : public Panel {
     for (const auto& [view, name] : kViews) {
       if (selection.take(fmt::format("training.{}", name))) view_ = view;
     }
-    if (!snapshot.job->training || snapshot.job->training->steps.empty()) {
+    const auto& training = snapshot.job->training;
+    if (training && training->steps.empty() && !training->fault.empty())
+      return emptyState(ui_, "The training ended at its first step", displayText(training->fault, 400));
+    if (!training || training->steps.empty()) {
       offerTrainings(snapshot, commands);
       return;
     }
