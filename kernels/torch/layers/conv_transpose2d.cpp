@@ -51,6 +51,9 @@ KeptConvolution transposedFor(const at::Tensor& x, const at::Tensor& w, const Tr
   if (!isPlainImage(x) || !isPlainOfRank(w, 4) || numbers.groups < 1) return nullptr;
   if (x.size(1) != w.size(0) || x.size(1) % numbers.groups != 0) return nullptr;
   if (!isPlainBias(b, w.size(1) * numbers.groups)) return nullptr;
+  for (const auto* list : {&numbers.stride, &numbers.padding, &numbers.output_padding, &numbers.dilation}) {
+    if (!isForAxes(*list, 2)) return nullptr;
+  }
   const ConvolutionProblem problem = problemOf(x, w, numbers);
   for (const std::size_t axis : {0, 1}) {
     const std::int64_t more = pairOf(numbers.output_padding)[axis];

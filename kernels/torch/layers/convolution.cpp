@@ -32,6 +32,9 @@ KeptConvolution prepared(const at::Tensor& x, const at::Tensor& w, const c10::op
   if ((rank != 4 && rank != 5) || !isPlainImage(x, rank) || !isPlainOfRank(w, rank) || numbers.groups < 1)
     return nullptr;
   if (!isPlainBias(b, w.size(0))) return nullptr;
+  for (const auto* list : {&numbers.stride, &numbers.padding, &numbers.dilation}) {
+    if (!isForAxes(*list, rank - 2)) return nullptr;
+  }
   if (x.size(1) != w.size(1) * numbers.groups || w.size(0) % numbers.groups != 0) return nullptr;
   ConvolutionProblem problem;
   problem.images = x.size(0);
@@ -177,7 +180,8 @@ at::Tensor convolveUnderAutocast(const at::Tensor& x, const at::Tensor& w, const
 // Signals are images of one line. Samples without a batch are those of PyTorch.
 at::Tensor conv1d(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b, at::IntArrayRef stride,
                   at::IntArrayRef padding, at::IntArrayRef dilation, std::int64_t groups) {
-  if (x.dim() != 3 || w.dim() != 3) return at::conv1d(x, w, b, stride, padding, dilation, groups);
+  const bool known = isForAxes(stride, 1) && isForAxes(padding, 1) && isForAxes(dilation, 1);
+  if (x.dim() != 3 || w.dim() != 3 || !known) return at::conv1d(x, w, b, stride, padding, dilation, groups);
   static const auto image = operatorNamed("ipex_studio::conv2d");
   return image
       .call(x.unsqueeze(2), w.unsqueeze(2), b, {1, stride.back()}, {0, padding.back()}, {1, dilation.back()}, groups)

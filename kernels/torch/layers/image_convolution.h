@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -41,6 +42,15 @@ inline bool isPlainGradient(const at::Tensor& gradient, const at::Tensor& image)
 // True for no bias, or one that kernels read.
 inline bool isPlainBias(const c10::optional<at::Tensor>& bias, std::int64_t outputs) {
   return !bias || !bias->defined() || (isPlainOfRank(*bias, 1) && bias->size(0) == outputs);
+}
+
+// True if a list has one number for each of `axes`, or one for all, and none of them makes sizes overflow: files may
+// hold any.
+inline bool isForAxes(at::IntArrayRef numbers, std::int64_t axes) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  return (count == 1 || count == axes) &&
+         std::all_of(numbers.begin(), numbers.end(), [](std::int64_t n) { return n >= 0 && n <= kMost; });
 }
 
 // Numbers for height and width, the last of all axes; one stands for both.

@@ -40,6 +40,44 @@ TEST(Operators, RoundedWeightsOfAnotherSizeAreRefused) {
   EXPECT_THROW(call("ipex_studio::train_linear", {x, w, IValue(), w}), c10::Error);
 }
 
+// A file may call them with lists of any length and size: memory is taken for what is computed, or PyTorch decides.
+TEST(Operators, ConvolutionsTakeListsThatFitAlone) {
+  using List = std::vector<std::int64_t>;
+  const at::Tensor image = at::rand({1, 3, 9, 8}), volume = at::rand({1, 3, 5, 9, 8}), signal = at::rand({1, 3, 9});
+  const at::Tensor w2 = at::rand({4, 3, 3, 3}), w3 = at::rand({4, 3, 3, 3, 3}), w1 = at::rand({4, 3, 3});
+  constexpr std::int64_t kHuge = std::int64_t{1} << 62;
+  const auto resultOf = [](const auto& compute) -> c10::optional<at::Tensor> {
+    try {
+      return compute();
+    } catch (const std::exception&) {
+      return {};
+    }
+  };
+  const auto check = [&](const char* name, const at::Tensor& x, const at::Tensor& w, const List& stride,
+                         const List& dilation) {
+    const List padding(static_cast<std::size_t>(x.dim() - 2), 0);
+    const auto ours = resultOf([&] {
+      return call((std::string("ipex_studio::") + name).c_str(), {x, w, IValue(), stride, padding, dilation, 1});
+    });
+    const auto stock = resultOf([&] {
+      return call((std::string("aten::") + name).c_str(), {x, w, IValue(), stride, padding, dilation, 1});
+    });
+    EXPECT_EQ(ours.has_value(), stock.has_value()) << name;
+    if (!ours || !stock) return;
+    EXPECT_TRUE(at::allclose(*ours, *stock, 1e-4, 1e-5)) << name;
+  };
+  for (const List& wrong : {List{}, List{1, 1, 1, 4}, List{4, 4, 1, 1}, List{kHuge, kHuge, kHuge}, List{-1, 1, 1}}) {
+    check("conv3d", volume, w3, wrong, {1, 1, 1});
+    check("conv3d", volume, w3, {1, 1, 1}, wrong);
+  }
+  for (const List& wrong : {List{}, List{4, 1, 1}, List{1, 4, 4}, List{kHuge, 1}, List{1, -1}}) {
+    check("conv2d", image, w2, wrong, {1, 1});
+    check("conv2d", image, w2, {1, 1}, wrong);
+  }
+  for (const List& wrong : {List{}, List{1, 2}, List{kHuge}}) check("conv1d", signal, w1, {1}, wrong);
+  check("conv3d", volume, w3, {1}, {1, 1, 1});
+}
+
 TEST(Operators, SchemasStay) {
   std::set<std::string> schemas;
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {

@@ -31,7 +31,8 @@ struct StepCall {
                             gradient_scale,
                             max_norm,
                             skip_infinite,
-                            false};
+                            false,
+                            c10::IValue()};
     c10::Dispatcher::singleton().findSchemaOrThrow("ipex_studio::optimizer_step", "").callBoxed(&stack);
     return stack.at(0).toDouble();
   }
