@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "profiler/aligned_rows.h"
 #include "profiler/text.h"
@@ -29,12 +30,11 @@ std::vector<Row> ofLastStep(const std::vector<Row>& rows) {
 std::string ms(std::int64_t ns) { return msText(static_cast<double>(ns)); }
 
 std::vector<std::string> layerRow(const TrainingLayer& layer, double whole_ns) {
-  const std::int64_t all = layer.forward_ns + layer.backward_ns + layer.update_ns;
   return {ellipsized(printable(layer.layer), 44),
           ms(layer.forward_ns),
           ms(layer.backward_ns),
           layer.update_ns > 0 ? ms(layer.update_ns) : "",
-          share(static_cast<double>(all), whole_ns),
+          share(static_cast<double>(layer.wholeNs()), whole_ns),
           layer.parameters > 0 ? fmt::format("{}", layer.parameters) : "",
           std::isfinite(layer.gradient_norm) ? fmt::format("{:.3g}", layer.gradient_norm) : "",
           megabytes(layer.kept_bytes)};
@@ -45,6 +45,23 @@ std::vector<std::string> layerRow(const TrainingLayer& layer, double whole_ns) {
 std::vector<TrainingLayer> lastLayers(const TrainingRecord& training) { return ofLastStep(training.layers); }
 
 std::vector<TrainingMemory> lastMemory(const TrainingRecord& training) { return ofLastStep(training.memory); }
+
+TrainingLayer othersOf(const TrainingLayer* first, std::size_t count) {
+  TrainingLayer others;
+  others.layer = fmt::format("{} others", count);
+  others.gradient_norm = std::numeric_limits<double>::quiet_NaN();
+  for (const TrainingLayer* layer = first; layer != first + count; ++layer) {
+    others.step = layer->step;
+    for (std::int64_t TrainingLayer::*sum :
+         {&TrainingLayer::forward_ns, &TrainingLayer::backward_ns, &TrainingLayer::update_ns,
+          &TrainingLayer::parameters, &TrainingLayer::kept_bytes})
+      others.*sum += layer->*sum;
+    if (std::isfinite(layer->gradient_norm))
+      others.gradient_norm =
+          std::hypot(std::isnan(others.gradient_norm) ? 0 : others.gradient_norm, layer->gradient_norm);
+  }
+  return others;
+}
 
 const TrainingMemory* peakOf(const std::vector<TrainingMemory>& memory) {
   const auto most =
@@ -58,28 +75,11 @@ std::string profileText(const TrainingRecord& training) {
   const std::vector<TrainingLayer> layers = lastLayers(training);
   if (layers.empty()) return "";
   double whole_ns = 0;
-  for (const TrainingLayer& layer : layers)
-    whole_ns += static_cast<double>(layer.forward_ns + layer.backward_ns + layer.update_ns);
+  for (const TrainingLayer& layer : layers) whole_ns += static_cast<double>(layer.wholeNs());
   TextRows rows{{fmt::format("layers of step {}", layers.front().step), "forward ms", "backward ms", "update ms",
                  "share", "parameters", "gradient", "kept MB"}};
-  TrainingLayer others;
-  double squares = 0;
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    if (i < kShown) {
-      rows.push_back(layerRow(layers[i], whole_ns));
-      continue;
-    }
-    for (std::int64_t TrainingLayer::*sum :
-         {&TrainingLayer::forward_ns, &TrainingLayer::backward_ns, &TrainingLayer::update_ns,
-          &TrainingLayer::parameters, &TrainingLayer::kept_bytes})
-      others.*sum += layers[i].*sum;
-    if (std::isfinite(layers[i].gradient_norm)) squares += layers[i].gradient_norm * layers[i].gradient_norm;
-  }
-  if (layers.size() > kShown) {
-    others.layer = fmt::format("{} others", layers.size() - kShown);
-    others.gradient_norm = std::sqrt(squares);
-    rows.push_back(layerRow(others, whole_ns));
-  }
+  for (std::size_t i = 0; i < std::min(kShown, layers.size()); ++i) rows.push_back(layerRow(layers[i], whole_ns));
+  if (layers.size() > kShown) rows.push_back(layerRow(othersOf(&layers[kShown], layers.size() - kShown), whole_ns));
   std::string text = alignedRows(rows);
   const std::vector<TrainingMemory> memory = lastMemory(training);
   if (const TrainingMemory* peak = peakOf(memory)) {

@@ -23,6 +23,8 @@ std::string stepLine(const TrainingRecord& training);
 // The rows of the last step that was profiled.
 std::vector<TrainingLayer> lastLayers(const TrainingRecord& training);
 std::vector<TrainingMemory> lastMemory(const TrainingRecord& training);
+// One row, with the sums of several and the norm of all their gradients, under the name "3 others".
+TrainingLayer othersOf(const TrainingLayer* first, std::size_t count);
 // The row with the most memory; null without rows.
 const TrainingMemory* peakOf(const std::vector<TrainingMemory>& memory);
 // Layers and memory of that step as lines that end with a newline: the longest layers, and the sum of the others. Empty

@@ -46,8 +46,8 @@ struct WrongNodeOptions {
 FirstWrongNode firstWrongNode(Lockstep graphs, const std::vector<ValuePair>& pairs, const NodeNames& names,
                               const WrongNodeOptions& options);
 
-// Where that node is a loop or branch, or stands behind one whose results could not be compared: the first wrong node
-// inside of it takes its place. `inside`: pairs as firstWrongInside() takes them.
+// Puts the first wrong node inside of a loop or branch in its place, or in that of what stands behind one whose results
+// could not be compared. `inside`: pairs as firstWrongInside() takes them.
 void lookInside(const Lockstep& graphs, const std::vector<ValuePair>& pairs, const std::vector<ValuePair>& inside,
                 const NodeNames& names, FirstWrongNode* first);
 

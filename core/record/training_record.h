@@ -30,8 +30,8 @@ struct TrainingEpoch {
   std::int64_t elapsed_ns = 0;  // its steps and its validation
 };
 
-// What the operations of one module that stands in the code of forward, or of one kind where no module is known, took
-// in a step that was profiled.
+// A layer of a step that was profiled: the operations of one module that stands in the code of forward, or of one kind
+// where no module is known.
 struct TrainingLayer {
   std::int64_t step = 0;
   std::string layer;  // "layer1.0.conv1", or "aten::relu"
@@ -41,6 +41,8 @@ struct TrainingLayer {
   std::int64_t parameters = 0;  // numbers of it that are trained
   double gradient_norm = 0;     // of its parameters; NaN: none of them has a gradient
   std::int64_t kept_bytes = 0;  // what its forward left allocated, for the backward or for layers behind it
+
+  std::int64_t wholeNs() const { return forward_ns + backward_ns + update_ns; }
 };
 
 // The memory of tensors behind one operation of a step that was profiled; that of before the step is not in it.

@@ -40,7 +40,7 @@ class DeviceQueue {
 
   // From here to endSpans() the device times work by a clock of its own. False where it has none: then none is timed.
   virtual bool startSpans() { return false; }
-  // What is submitted from here on belongs to the next span.
+  // Begins the next span, to which all work that is submitted from here on belongs.
   virtual void beginSpan() {}
   // Waits for all work, as finish(). Returns a span for each beginSpan(): when the first piece of its work began and
   // the time that all of it took; zeros where it had none.

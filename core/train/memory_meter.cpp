@@ -13,13 +13,13 @@ namespace {
 
 template <class Count>
 Count countOf(void (c10::MemoryReportingInfoBase::*)(void*, std::int64_t, Count, Count, c10::Device));
-// What sums are given in, which versions of libtorch have differently.
+// The type of the allocator's sums, which versions of libtorch have differently.
 using AllocatedBytes = decltype(countOf(&c10::MemoryReportingInfoBase::reportMemoryUsage));
 
 }  // namespace
 
-// What the allocator reports to. Blocks are known by their addresses, since the allocator also reports the end of
-// blocks that other meters saw begin.
+// The receiver of the allocator's reports. It knows blocks by their addresses, since the allocator also reports the end
+// of blocks that other meters saw begin.
 class MemoryMeter::Counter : public c10::MemoryReportingInfoBase {
  public:
   void reportMemoryUsage(void* block, std::int64_t bytes, AllocatedBytes /*allocated*/, AllocatedBytes /*reserved*/,

@@ -189,15 +189,6 @@ std::unique_ptr<LayerTimer> Training::timerOfStep() const {
   return profiled ? std::make_unique<LayerTimer>(names_, parameters_) : nullptr;
 }
 
-double Training::update(LayerTimer* timer, double learning_rate) {
-  if (timer == nullptr) return optimizer_.step(learning_rate, options_.clip_norm);
-  std::vector<std::int64_t> each_ns;
-  const std::int64_t begin = nowNs();
-  const double norm = optimizer_.step(learning_rate, options_.clip_norm, &each_ns);
-  timer->update(nowNs() - begin, each_ns);
-  return norm;
-}
-
 // The step runs again with a look at each gradient function, to tell where it begins.
 void Training::requireFiniteGradients(double norm, const Inputs& arguments, const at::Tensor& targets) {
   if (std::isfinite(norm)) return;
@@ -283,10 +274,12 @@ TrainingStep Training::step() {
     timer ? timer->backward([&loss] { loss.backward(); }) : loss.backward();
     const std::int64_t backward = nowNs();
     step.learning_rate = optimizer_.learningRate() * schedule_.factor(done_);
-    step.gradient_norm = update(timer.get(), step.learning_rate);
+    std::vector<std::int64_t> each_ns;  // by parameter
+    step.gradient_norm = optimizer_.step(step.learning_rate, options_.clip_norm, timer ? &each_ns : nullptr);
     requireFiniteGradients(step.gradient_norm, arguments, batch.targets);
     step.backward_ns = backward - forward;
     step.update_ns = nowNs() - backward;
+    if (timer) timer->update(step.update_ns, each_ns);
   } catch (const Error&) {
     const at::NoGradGuard no_gradients;
     putBuffersBack();

@@ -98,7 +98,6 @@ class Training {
   // `timer`: null if nobody asks for times.
   at::Tensor lossOf(const Inputs& arguments, const at::Tensor& targets, LayerTimer* timer, at::Tensor* output);
   std::unique_ptr<LayerTimer> timerOfStep() const;
-  double update(LayerTimer* timer, double learning_rate);
   void requireFiniteGradients(double norm, const Inputs& arguments, const at::Tensor& targets);
   [[noreturn]] void refuseLoss(double loss, const Inputs& arguments);
   void keepBuffers();

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/op/tensor_view.h"
+
 namespace ipex_studio {
 
 struct Bf16 {
@@ -23,6 +25,12 @@ inline std::uint16_t floatToBf16(float value) {
   std::memcpy(&bits, &value, sizeof(bits));
   if (std::isnan(value)) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
   return static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+// Number `at` of `data`, which holds f32 or bf16.
+inline float floatAt(DType dtype, const void* data, std::int64_t at) {
+  return dtype == DType::kBf16 ? bf16ToFloat(static_cast<const std::uint16_t*>(data)[at])
+                               : static_cast<const float*>(data)[at];
 }
 
 }  // namespace ipex_studio

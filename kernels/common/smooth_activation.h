@@ -14,9 +14,9 @@ namespace ipex_studio {
 // -inf gives 0, NaN stays.
 struct SmoothActivation {
   static constexpr float kNear = 0.125f, kFar = 16.0f;
-  // Of a float's bits, exponent and two bits of mantissa name a piece: their lowest five are its index.
+  // A piece is named by the exponent and two bits of the mantissa of a float: their lowest five bits are its index.
   static constexpr int kShift = 21, kPieces = 32;
-  // By power, then by piece; aligned for vectors.
+  // Coefficients by power, then by piece; aligned for vectors.
   alignas(64) std::array<std::array<float, kPieces>, 4> coefficients{};
 };
 

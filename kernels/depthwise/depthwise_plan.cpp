@@ -10,16 +10,12 @@ namespace {
 
 // w[C, 1, k…], of f32 or bf16, as [tap][C].
 void packTaps(const DepthwiseJob& job, const TensorDesc& w, const void* data, void* packed) {
-  const auto valueOf = [&](std::int64_t at) {
-    return w.dtype == DType::kBf16 ? bf16ToFloat(static_cast<const std::uint16_t*>(data)[at])
-                                   : static_cast<const float*>(data)[at];
-  };
   float* to = static_cast<float*>(packed);
   const int last = w.dims.rank - 1;
   for (std::int64_t y = 0; y < job.kernel[0]; ++y) {
     for (std::int64_t x = 0; x < job.kernel[1]; ++x) {
       const std::int64_t tap = x * w.strides[last] + (last > 2 ? y * w.strides[last - 1] : 0);
-      for (std::int64_t c = 0; c < job.channels; ++c) *to++ = valueOf(c * w.strides[0] + tap);
+      for (std::int64_t c = 0; c < job.channels; ++c) *to++ = floatAt(w.dtype, data, c * w.strides[0] + tap);
     }
   }
 }

@@ -63,29 +63,29 @@ struct PairTiles {
   static void storeRows(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns,
                         DType result, char* to, std::int64_t to_stride) {
     if (result == DType::kF32) return FloatTiles::storeRows(from, from_stride, rows, columns, result, to, to_stride);
-    const F32 d;
-    constexpr std::int64_t kLanes = hn::MaxLanes(d);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      auto* const out = reinterpret_cast<std::uint16_t*>(to) + r * to_stride;
-      const float* const in = from + r * from_stride;
-      std::int64_t i = 0;
-      for (; i + kLanes <= columns; i += kLanes) storeNarrow<kNative>(d, hn::LoadU(d, in + i), out + i);
-      for (; i < columns; ++i) out[i] = floatToBf16(in[i]);
-    }
+    storeChanged(from, from_stride, rows, columns, reinterpret_cast<std::uint16_t*>(to), to_stride,
+                 [](VF v) HWY_ATTR { return v; });
   }
 
   // Likewise, with an activation on the way.
   static void storeActivatedRows(const SmoothActivation& activation, const float* from, std::int64_t from_stride,
                                  std::int64_t rows, std::int64_t columns, std::uint16_t* to, std::int64_t to_stride) {
+    storeChanged(from, from_stride, rows, columns, to, to_stride, SmoothActivationV(activation));
+  }
+
+ private:
+  // change(VF) gives the vector that is stored.
+  template <class Change>
+  static void storeChanged(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns,
+                           std::uint16_t* to, std::int64_t to_stride, const Change& change) {
     const F32 d;
     constexpr std::int64_t kLanes = hn::MaxLanes(d);
-    const SmoothActivationV activate(activation);
     for (std::int64_t r = 0; r < rows; ++r, from += from_stride, to += to_stride) {
       std::int64_t i = 0;
-      for (; i + kLanes <= columns; i += kLanes) storeNarrow<kNative>(d, activate(hn::LoadU(d, from + i)), to + i);
+      for (; i + kLanes <= columns; i += kLanes) storeNarrow<kNative>(d, change(hn::LoadU(d, from + i)), to + i);
       if (i == columns) continue;
       std::uint16_t rest[kLanes];
-      storeNarrow<kNative>(d, activate(loadFirst(from + i, columns - i)), rest);
+      storeNarrow<kNative>(d, change(loadFirst(from + i, columns - i)), rest);
       std::memcpy(to + i, rest, static_cast<std::size_t>(columns - i) * sizeof(*to));
     }
   }

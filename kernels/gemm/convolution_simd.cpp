@@ -97,8 +97,8 @@ class ConvolutionSimd final : public Kernel {
     return rows;
   }
 
-  // Where windows begin at every second pixel, pairs lie side by side and taps follow each other; else there is a pair
-  // for each pixel, and every second one is a tap.
+  // Rows of pairs: side by side, with taps that follow each other, if windows begin at every second pixel; else a pair
+  // for each pixel, of which every second one is a tap.
   static GemmRows rowsOfPixelPairs(const PrepareArgs& args, const TensorDesc& x) {
     GemmRows rows = windowRows(args);
     const bool even = rows.stride[2] % kVnni2Numbers == 0;

@@ -176,6 +176,8 @@ std::int64_t piecesInside(const GemmJob& job, std::int64_t row, std::int64_t cou
 // Chooses where rows are read, blocks and shares for `threads`.
 void planRows(std::int32_t threads, GemmJob* job);
 
+// --- weights (packed_gemm_weights.cpp) -----------------------------------------------------------------------------
+
 // w: plain [O, C/g, k…] (or [N, K]) in the order that job.rows says, of f32 or bf16. Pairs of pixels end in a zero
 // where the taps of a line are odd.
 void packWeights(const GemmJob& job, const TensorDesc& w, const void* data, float* packed);

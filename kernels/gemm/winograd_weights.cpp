@@ -35,10 +35,6 @@ double valueAt(const Line& row, const Line& column, const double (&w)[3][3]) {
 }  // namespace
 
 void packWinogradWeights(const WinogradJob& job, const TensorDesc& w, const void* data, float* packed) {
-  const auto valueOf = [&](std::int64_t at) {
-    return w.dtype == DType::kBf16 ? bf16ToFloat(static_cast<const std::uint16_t*>(data)[at])
-                                   : static_cast<const float*>(data)[at];
-  };
   const Line* const lines = job.tile == 2 ? kTwo : kFour;
   std::fill(packed, packed + job.panels() * job.panelFloats(), 0.0f);
   for (std::int64_t o = 0; o < job.columns; ++o) {
@@ -47,7 +43,8 @@ void packWinogradWeights(const WinogradJob& job, const TensorDesc& w, const void
       double taps[3][3];
       for (std::int64_t i = 0; i < 3; ++i) {
         for (std::int64_t j = 0; j < 3; ++j)
-          taps[i][j] = valueOf(o * w.strides[0] + c * w.strides[1] + i * w.strides[2] + j * w.strides[3]);
+          taps[i][j] =
+              floatAt(w.dtype, data, o * w.strides[0] + c * w.strides[1] + i * w.strides[2] + j * w.strides[3]);
       }
       for (std::int64_t p = 0; p < job.points(); ++p) {
         panel[(p * job.channels + c) * job.panel_width] =

@@ -105,7 +105,7 @@ struct WindowJob {
   std::int32_t pixels = 0, height = 0, width = 0;
   std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0, x_type = 0;
   std::int32_t kernel[2] = {}, stride[2] = {}, padding[2] = {}, dilation[2] = {};
-  // Of volumes, along the axis before these.
+  // The axis before these, which volumes have.
   std::int32_t depth = 1, x_depth = 1, x_plane = 0, kernel_z = 1, stride_z = 1, padding_z = 0, dilation_z = 1;
   std::int32_t groups = 1, inputs = 0, outputs = 0, padded = 0;  // channels of a group; padded: up to whole vectors
 

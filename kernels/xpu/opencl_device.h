@@ -100,7 +100,7 @@ class OpenClQueue final : public DeviceQueue {
   void beginSpan() override { ++spans_; }
   std::vector<DeviceSpan> endSpans() override;
   cl_command_queue get() const { return is_timing_ ? timed_queue_ : queue_; }
-  // Where the next submission puts its event; null: nobody asks for one.
+  // The place for the event of the next submission; null: nobody asks for one.
   cl_event* nextEvent();
   // A number on the device, 0, which work that is submitted next sets to 1 where an index is out of range.
   void* mark();

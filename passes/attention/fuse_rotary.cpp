@@ -96,7 +96,7 @@ std::optional<Pairs> readPairs(Value* first, Value* second) {
   return even ? pairs : std::nullopt;
 }
 
-// What stands side by side in each row, and as what: halves behind each other, or neighbours.
+// Values side by side in each row: halves behind each other, or neighbours.
 struct Joined {
   std::vector<Value*> values;
   bool interleaved = false;

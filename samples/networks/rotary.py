@@ -8,7 +8,7 @@ from torch import nn
 
 from .decoder import decode_inputs
 from .registry import Network, register
-from .sequences import RmsNorm, rotate_half
+from .sequences import LlamaBlock, RmsNorm, rotate_half
 
 
 def rotate_every_two(x: torch.Tensor) -> torch.Tensor:
@@ -31,35 +31,13 @@ class Angles(nn.Module):
         return self.cosine[places], self.sine[places]
 
 
-class LlamaStep(nn.Module):
-    """Groups of heads share keys and values (arXiv 2307.09288)."""
-
-    def __init__(self, width: int, heads: int, groups: int, hidden: int):
-        super().__init__()
-        self.heads, self.groups, self.head_width = heads, groups, width // heads
-        self.norm1, self.norm2 = RmsNorm(width), RmsNorm(width)
-        self.query = nn.Linear(width, width, bias=False)
-        self.key = nn.Linear(width, groups * self.head_width, bias=False)
-        self.value = nn.Linear(width, groups * self.head_width, bias=False)
-        self.out = nn.Linear(width, width, bias=False)
-        self.gate = nn.Linear(width, hidden, bias=False)
-        self.up = nn.Linear(width, hidden, bias=False)
-        self.down = nn.Linear(hidden, width, bias=False)
-
-    def repeated(self, x: torch.Tensor) -> torch.Tensor:
-        batch, groups, length, width = x.shape
-        times = self.heads // self.groups
-        return x[:, :, None, :, :].expand(batch, groups, times, length, width).reshape(batch, self.heads, length, width)
+class LlamaStep(LlamaBlock):
+    """Reads a step behind the keys and values of those before."""
 
     def forward(self, x: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor, past_key: torch.Tensor,
                 past_value: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         batch, length, width = x.shape
-        normed = self.norm1(x)
-        query = self.query(normed).view(batch, length, self.heads, self.head_width).transpose(1, 2)
-        key = self.key(normed).view(batch, length, self.groups, self.head_width).transpose(1, 2)
-        value = self.value(normed).view(batch, length, self.groups, self.head_width).transpose(1, 2)
-        query = query * cosine + rotate_half(query) * sine
-        key = key * cosine + rotate_half(key) * sine
+        query, key, value = self.projected(x, cosine, sine)
         keys, values = torch.cat([past_key, key], dim=2), torch.cat([past_value, value], dim=2)
         scores = torch.matmul(query, self.repeated(keys).transpose(2, 3)) / math.sqrt(self.head_width)
         weights = nn.functional.softmax(scores, dim=-1)

@@ -60,14 +60,18 @@ class LlamaBlock(nn.Module):
         times = self.heads // self.groups
         return x[:, :, None, :, :].expand(batch, groups, times, length, width).reshape(batch, self.heads, length, width)
 
-    def forward(self, x: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def projected(self, x: torch.Tensor, cosine: torch.Tensor,
+                  sine: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         batch, length, width = x.shape
         normed = self.norm1(x)
         query = self.query(normed).view(batch, length, self.heads, self.head_width).transpose(1, 2)
         key = self.key(normed).view(batch, length, self.groups, self.head_width).transpose(1, 2)
         value = self.value(normed).view(batch, length, self.groups, self.head_width).transpose(1, 2)
-        query = query * cosine + rotate_half(query) * sine
-        key = key * cosine + rotate_half(key) * sine
+        return query * cosine + rotate_half(query) * sine, key * cosine + rotate_half(key) * sine, value
+
+    def forward(self, x: torch.Tensor, cosine: torch.Tensor, sine: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        batch, length, width = x.shape
+        query, key, value = self.projected(x, cosine, sine)
         scores = torch.matmul(query, self.repeated(key).transpose(2, 3)) / math.sqrt(self.head_width) + mask
         weights = nn.functional.softmax(scores, dim=-1, dtype=torch.float32).to(query.dtype)
         context = torch.matmul(weights, self.repeated(value)).transpose(1, 2).contiguous().reshape(batch, length, width)

@@ -24,42 +24,38 @@ BLOCKS = 20
 PRIORITY = 20  # real-time, above nothing else that matters
 
 
-class Convolutions(torch.nn.Module):
-    """Convolutions of images, with blocks behind them that give back what they are given."""
+class Blocks(torch.nn.Module):
+    """Equal blocks with weights of one kind, with blocks behind them that give back what they are given."""
+
+    def __init__(self, more, make, set_identity):
+        super().__init__()
+        self.blocks = torch.nn.Sequential()
+        for place in range(BLOCKS + more):
+            block = make()
+            if place >= BLOCKS:
+                set_identity(block.weight)
+                torch.nn.init.zeros_(block.bias)
+            self.blocks.add_module(str(2 * place), block)
+            self.blocks.add_module(str(2 * place + 1), torch.nn.ReLU())
+
+    def forward(self, x):
+        return self.blocks(x)
+
+
+class Convolutions(Blocks):
+    """Convolutions of images."""
     shape = "1x32x40x40"
 
     def __init__(self, more):
-        super().__init__()
-        self.blocks = torch.nn.Sequential()
-        for place in range(BLOCKS + more):
-            block = torch.nn.Conv2d(32, 32, 3, padding=1)
-            if place >= BLOCKS:
-                torch.nn.init.dirac_(block.weight)
-                torch.nn.init.zeros_(block.bias)
-            self.blocks.add_module(str(2 * place), block)
-            self.blocks.add_module(str(2 * place + 1), torch.nn.ReLU())
-
-    def forward(self, x):
-        return self.blocks(x)
+        super().__init__(more, lambda: torch.nn.Conv2d(32, 32, 3, padding=1), torch.nn.init.dirac_)
 
 
-class Layers(torch.nn.Module):
-    """The same with linear layers."""
+class Layers(Blocks):
+    """Linear layers."""
     shape = "64x384"
 
     def __init__(self, more):
-        super().__init__()
-        self.blocks = torch.nn.Sequential()
-        for place in range(BLOCKS + more):
-            block = torch.nn.Linear(384, 384)
-            if place >= BLOCKS:
-                torch.nn.init.eye_(block.weight)
-                torch.nn.init.zeros_(block.bias)
-            self.blocks.add_module(str(2 * place), block)
-            self.blocks.add_module(str(2 * place + 1), torch.nn.ReLU())
-
-    def forward(self, x):
-        return self.blocks(x)
+        super().__init__(more, lambda: torch.nn.Linear(384, 384), torch.nn.init.eye_)
 
 
 class Attention(torch.nn.Module):

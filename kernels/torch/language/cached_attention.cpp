@@ -64,7 +64,7 @@ class CachePlaces {
     v_[place] = at * v_cache_.stride(0) + then * v_cache_.stride(axis);
   }
 
-  // What a job tells of places and heads; it reads them here.
+  // A job with places and heads set; it reads the places here.
   CachedJob job(std::int64_t texts, std::int64_t query_heads, int head_axis) const {
     CachedJob job;
     job.texts = texts;

@@ -25,17 +25,21 @@ struct ConvolutionNumbers {
   std::int64_t groups;
 };
 
-// The convolution of these operands if it is one that we compute.
-KeptConvolution prepared(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b,
-                         const ConvolutionNumbers& numbers) {
+// A convolution that we compute.
+struct Prepared {
+  ConvolutionProblem problem;
+  KeptConvolution operation;  // null: it is none
+};
+
+Prepared prepared(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b,
+                  const ConvolutionNumbers& numbers) {
   const std::int64_t rank = x.dim();
-  if ((rank != 4 && rank != 5) || !isPlainImage(x, rank) || !isPlainOfRank(w, rank) || numbers.groups < 1)
-    return nullptr;
-  if (!isPlainBias(b, w.size(0))) return nullptr;
+  if ((rank != 4 && rank != 5) || !isPlainImage(x, rank) || !isPlainOfRank(w, rank) || numbers.groups < 1) return {};
+  if (!isPlainBias(b, w.size(0))) return {};
   for (const auto* list : {&numbers.stride, &numbers.padding, &numbers.dilation}) {
-    if (!isForAxes(*list, rank - 2)) return nullptr;
+    if (!isForAxes(*list, rank - 2)) return {};
   }
-  if (x.size(1) != w.size(1) * numbers.groups || w.size(0) % numbers.groups != 0) return nullptr;
+  if (x.size(1) != w.size(1) * numbers.groups || w.size(0) % numbers.groups != 0) return {};
   ConvolutionProblem problem;
   problem.images = x.size(0);
   problem.channels = x.size(1);
@@ -50,32 +54,27 @@ KeptConvolution prepared(const at::Tensor& x, const at::Tensor& w, const c10::op
   if (problem.volume) {
     problem.depth = {x.size(2), w.size(2), numbers.stride.front(), numbers.padding.front(), numbers.dilation.front()};
     const ConvolutionProblem::Depth& depth = problem.depth;
-    if (depth.stride < 1 || depth.padding < 0 || depth.dilation < 1 || depth.out() < 1) return nullptr;
+    if (depth.stride < 1 || depth.padding < 0 || depth.dilation < 1 || depth.out() < 1) return {};
   }
   problem.threads = at::get_num_threads();
   problem.bf16 = isBf16(x);
   for (const std::size_t axis : {0, 1}) {
-    if (problem.stride[axis] < 1 || problem.padding[axis] < 0 || problem.dilation[axis] < 1) return nullptr;
-    if (problem.out(axis) < 1) return nullptr;
+    if (problem.stride[axis] < 1 || problem.padding[axis] < 0 || problem.dilation[axis] < 1) return {};
+    if (problem.out(axis) < 1) return {};
   }
-  return convolutionFor(problem);
+  return {problem, convolutionFor(problem)};
 }
 
-at::Tensor computeForward(const ConvolutionTraining& convolution, const at::Tensor& x, const at::Tensor& w,
-                          const c10::optional<at::Tensor>& b, const ConvolutionNumbers& numbers) {
+at::Tensor computeForward(const Prepared& convolution, const at::Tensor& x, const at::Tensor& w,
+                          const c10::optional<at::Tensor>& b) {
   const at::MemoryFormat order = pixelOrderOf(x);
   const at::Tensor image = x.contiguous(order), weights = w.contiguous(order);
   const at::Tensor bias = b && b->defined() ? b->contiguous() : at::Tensor();
-  std::vector<std::int64_t> sizes{x.size(0), w.size(0)};
-  for (std::int64_t axis = 2; axis < x.dim(); ++axis) {
-    const auto of = [&](const std::vector<std::int64_t>& list) {
-      return list.size() == 1 ? list.front() : list[static_cast<std::size_t>(axis - 2)];
-    };
-    const std::int64_t window = of(numbers.dilation) * (w.size(axis) - 1) + 1;
-    sizes.push_back((x.size(axis) + 2 * of(numbers.padding) - window) / of(numbers.stride) + 1);
-  }
+  const ConvolutionProblem& problem = convolution.problem;
+  std::vector<std::int64_t> sizes{problem.images, problem.outputs, problem.out(0), problem.out(1)};
+  if (problem.volume) sizes.insert(sizes.begin() + 2, problem.depth.out());
   const at::Tensor y = at::empty(sizes, x.options().memory_format(order));
-  convolution.forward(image.data_ptr(), floatsOf(weights), floatsOf(bias), y.data_ptr());
+  convolution.operation->forward(image.data_ptr(), floatsOf(weights), floatsOf(bias), y.data_ptr());
   return y;
 }
 
@@ -112,7 +111,7 @@ class Convolution : public torch::autograd::Function<Convolution> {
     const bool biased = b && b->defined();
     context->saved_data["wanted"] =
         std::vector<bool>{x.requires_grad(), w.requires_grad(), biased && b->requires_grad()};
-    return computeForward(*prepared(x, w, b, numbers), x, w, b, numbers);
+    return computeForward(prepared(x, w, b, numbers), x, w, b);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -122,7 +121,7 @@ class Convolution : public torch::autograd::Function<Convolution> {
                                      data["dilation"].toIntVector(), data["groups"].toInt()};
     const c10::List<bool> asked = data["wanted"].toBoolList();
     const std::array<bool, 3> wanted{asked[0], asked[1], asked[2]};
-    const KeptConvolution convolution = at::GradMode::is_enabled() ? nullptr : prepared(x, w, {}, numbers);
+    const KeptConvolution convolution = at::GradMode::is_enabled() ? nullptr : prepared(x, w, {}, numbers).operation;
     if (convolution && isPlainGradient(gradients[0], x)) {
       const Gradients result = computeGradients(*convolution, x, w, gradients[0], wanted);
       return {result[0], result[1], result[2], at::Tensor()};
@@ -146,15 +145,15 @@ at::Tensor stock(const at::Tensor& x, const at::Tensor& w, const c10::optional<a
 at::Tensor convolve(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b,
                     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, std::int64_t groups) {
   const ConvolutionNumbers numbers{stride.vec(), padding.vec(), dilation.vec(), groups};
-  const KeptConvolution convolution = prepared(x, w, b, numbers);
-  return convolution ? computeForward(*convolution, x, w, b, numbers) : stock(x, w, b, numbers);
+  const Prepared convolution = prepared(x, w, b, numbers);
+  return convolution.operation ? computeForward(convolution, x, w, b) : stock(x, w, b, numbers);
 }
 
 at::Tensor convolveAutograd(const at::Tensor& x, const at::Tensor& w, const c10::optional<at::Tensor>& b,
                             at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                             std::int64_t groups) {
   const ConvolutionNumbers numbers{stride.vec(), padding.vec(), dilation.vec(), groups};
-  return prepared(x, w, b, numbers) ? Convolution::apply(x, w, b, numbers) : stock(x, w, b, numbers);
+  return prepared(x, w, b, numbers).operation ? Convolution::apply(x, w, b, numbers) : stock(x, w, b, numbers);
 }
 
 using Convolve = at::Tensor(const at::Tensor&, const at::Tensor&, const c10::optional<at::Tensor>&, at::IntArrayRef,

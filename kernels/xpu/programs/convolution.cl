@@ -104,11 +104,7 @@ __kernel void convolution(__global const Element* x, __global const Element* wei
 #endif
 #ifdef EXACT_TERMS
   int terms = 0;
-  int16 exact[ROWS][ITEM_VECTORS];
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r)
-#pragma unroll
-    for (int v = 0; v < ITEM_VECTORS; ++v) exact[r][v] = 0;
+  MAKE_TOTALS(exact)
 #endif
   weights += (int)get_global_id(0) * job.kernel_z * job.kernel_y * job.kernel_x * job.inputs * ITEM_COLUMNS;
   for (int kzy = 0; kzy < job.kernel_z * job.kernel_y; ++kzy) {
@@ -157,13 +153,7 @@ __kernel void convolution(__global const Element* x, __global const Element* wei
         terms += count;
         if (terms + 16 > EXACT_TERMS) {
           terms = 0;
-#pragma unroll
-          for (int r = 0; r < ROWS; ++r)
-#pragma unroll
-            for (int v = 0; v < ITEM_VECTORS; ++v) {
-              exact[r][v] += convert_int16(sum[r][v]);
-              sum[r][v] = 0.0f;
-            }
+          MOVE_TO_TOTALS(exact, sum)
         }
 #endif
       }
@@ -171,10 +161,8 @@ __kernel void convolution(__global const Element* x, __global const Element* wei
     }
   }
 #ifdef EXACT_TERMS
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r)
-#pragma unroll
-    for (int v = 0; v < ITEM_VECTORS; ++v) sum[r][v] = convert_float16(exact[r][v] + convert_int16(sum[r][v]));
+  MOVE_TO_TOTALS(exact, sum)
+  SUMS_OF_TOTALS(sum, exact)
 #endif
   float16 done[ROWS * ITEM_VECTORS];
   KEEP_SUMS(done, sum)

@@ -37,7 +37,21 @@ typedef float Element;
 #define NUMBERS_AT(p, i, bytes) vload16(0, (p) + (i))
 #endif
 
+#define FOR_SUMS \
+  _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int v = 0; v < ITEM_VECTORS; ++v)
+
+#ifdef EXACT_TERMS
+// Integer totals beside FP32 sums: made, taken from the sums, and given back to them.
+#define MAKE_TOTALS(exact)         \
+  int16 exact[ROWS][ITEM_VECTORS]; \
+  FOR_SUMS exact[r][v] = 0;
+#define MOVE_TO_TOTALS(exact, sum)           \
+  FOR_SUMS {                                 \
+    exact[r][v] += convert_int16(sum[r][v]); \
+    sum[r][v] = 0.0f;                        \
+  }
+#define SUMS_OF_TOTALS(sum, exact) FOR_SUMS sum[r][v] = convert_float16(exact[r][v]);
+#endif
+
 // Copies sums to where they are counted at run time: what chains do to them is written once, and sums stay in registers.
-#define KEEP_SUMS(to, sum)                                                                 \
-  _Pragma("unroll") for (int r = 0; r < ROWS; ++r) _Pragma("unroll") for (int v = 0; v < ITEM_VECTORS; ++v) \
-      to[r * ITEM_VECTORS + v] = sum[r][v];
+#define KEEP_SUMS(to, sum) FOR_SUMS to[r * ITEM_VECTORS + v] = sum[r][v];

@@ -118,11 +118,7 @@ __kernel void product(__global const Element* a, __global const Element* b, cons
 #else
   // Rows are widened 16 numbers at a time.
 #ifdef EXACT_TERMS
-  int16 exact[ROWS][ITEM_VECTORS];
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r)
-#pragma unroll
-    for (int v = 0; v < ITEM_VECTORS; ++v) exact[r][v] = 0;
+  MAKE_TOTALS(exact)
 #endif
   float wide[ROWS][16];
   for (int first_k = 0; first_k < job.depth; first_k += 16) {
@@ -145,21 +141,12 @@ __kernel void product(__global const Element* a, __global const Element* b, cons
     }
 #ifdef EXACT_TERMS
     if ((first_k + 16) % EXACT_TERMS == 0 || first_k + 16 >= job.depth) {
-#pragma unroll
-      for (int r = 0; r < ROWS; ++r)
-#pragma unroll
-        for (int v = 0; v < ITEM_VECTORS; ++v) {
-          exact[r][v] += convert_int16(sum[r][v]);
-          sum[r][v] = 0.0f;
-        }
+      MOVE_TO_TOTALS(exact, sum)
     }
 #endif
   }
 #ifdef EXACT_TERMS
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r)
-#pragma unroll
-    for (int v = 0; v < ITEM_VECTORS; ++v) sum[r][v] = convert_float16(exact[r][v]);
+  SUMS_OF_TOTALS(sum, exact)
 #endif
 #endif
   float16 done[ROWS * ITEM_VECTORS];

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "profiler/training_table.h"
 #include "studio/panels/table_cells.h"
 
 namespace ipex_studio {
@@ -15,7 +16,7 @@ enum LayerColumn : int { kLayerName, kForward, kBackward, kUpdate, kWhole, kBars
 
 constexpr double kSmallShare = 0.003;
 
-double wholeNs(const TrainingLayer& layer) { return whole(layer.forward_ns + layer.backward_ns + layer.update_ns); }
+double wholeNs(const TrainingLayer& layer) { return whole(layer.wholeNs()); }
 
 // What a column is sorted by; the largest stands first.
 double layerKey(const TrainingLayer& layer, int column) {
@@ -75,16 +76,7 @@ void TrainingLayersView::foldSmall() {
   const auto small = std::stable_partition(layers_.begin(), layers_.end(),
                                            [&](const TrainingLayer& layer) { return !is_small(layer); });
   if (layers_.end() - small < 2) return;
-  TrainingLayer others;
-  others.step = small->step;
-  others.layer = fmt::format("{} others", layers_.end() - small);
-  others.gradient_norm = kNotMeasured;
-  for (auto layer = small; layer != layers_.end(); ++layer) {
-    others.forward_ns += layer->forward_ns;
-    others.backward_ns += layer->backward_ns;
-    others.update_ns += layer->update_ns;
-    others.kept_bytes += layer->kept_bytes;
-  }
+  const TrainingLayer others = othersOf(&*small, static_cast<std::size_t>(layers_.end() - small));
   layers_.erase(small, layers_.end());
   layers_.push_back(others);
 }
