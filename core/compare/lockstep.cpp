@@ -79,6 +79,14 @@ class Side {
   Node* step_ = nullptr;
 };
 
+// True if `right` can be read in the place of `now`.
+bool fits(const IValue& now, const IValue& right) {
+  if (!now.isTensor() || !right.isTensor()) return now.tagKind() == right.tagKind();
+  const at::Tensor &a = now.toTensor(), &e = right.toTensor();
+  return a.defined() && e.defined() && a.sizes().equals(e.sizes()) &&
+         at::isFloatingType(a.scalar_type()) == at::isFloatingType(e.scalar_type());
+}
+
 using Places = std::unordered_map<const Value*, std::vector<std::size_t>>;
 
 class Run {
@@ -186,13 +194,6 @@ class Run {
     return true;
   }
 
-  static bool fits(const IValue& now, const IValue& right) {
-    if (!now.isTensor() || !right.isTensor()) return now.tagKind() == right.tagKind();
-    const at::Tensor &a = now.toTensor(), &e = right.toTensor();
-    return a.defined() && e.defined() && a.sizes().equals(e.sizes()) &&
-           at::isFloatingType(a.scalar_type()) == at::isFloatingType(e.scalar_type());
-  }
-
   // Runs the original until it has this value; null if it never has.
   const IValue* await(const Value* value) {
     while (held_.count(value) == 0) {
@@ -245,12 +246,18 @@ LockstepResult Lockstep::run(const std::vector<ValuePair>& pairs, std::optional<
   return Run(pairs, replaced, tolerance_, original, other, writesInPlace(originalGraph())).take();
 }
 
-IValue Lockstep::originalValue(const Value* value) const {
+IValue Lockstep::originalValue(const Value* value, const std::unordered_map<const Value*, at::Tensor>& given) const {
   const RunMode mode(original_);
   SeededGenerator generator;
   Side side(original_, inputs_, &generator);
   while (Node* node = side.step()) {
     if (node == value->node()) return copyValue(side.runner().valueOf(value));
+    for (const Value* output : node->outputs()) {
+      const auto found = given.find(output);
+      if (found == given.end()) continue;
+      const IValue& now = side.runner().valueOf(output);
+      if (fits(now, found->second)) side.runner().setValue(output, found->second.to(now.toTensor().scalar_type()));
+    }
   }
   throw Error(ExitCode::kFailure, "The model does not compute a value that it should.");
 }

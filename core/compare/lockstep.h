@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/compare/value_difference.h"
@@ -37,8 +38,10 @@ class Lockstep {
   // `replaced`: a pair whose value in the other graph becomes the original's, as soon as it is computed.
   LockstepResult run(const std::vector<ValuePair>& pairs, std::optional<std::size_t> replaced = std::nullopt) const;
 
-  // The value of the original at one place. `value` is at the top level.
-  torch::jit::IValue originalValue(const torch::jit::Value* value) const;
+  // The value of the original at one place. `value` is at the top level. `given`: tensors that take the place of what
+  // the original computes for these values, where sizes and kind of element fit.
+  torch::jit::IValue originalValue(const torch::jit::Value* value,
+                                   const std::unordered_map<const torch::jit::Value*, at::Tensor>& given = {}) const;
 
   const ValueTolerance& tolerance() const { return tolerance_; }
   void setTolerance(const ValueTolerance& tolerance) { tolerance_ = tolerance; }
