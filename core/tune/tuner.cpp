@@ -51,20 +51,22 @@ std::size_t constantBytes(const PlanSpec& spec) {
 class Tuner {
  public:
   Tuner(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store,
-        WeightCache& weights, const TuneOptions& options, const TuningKey& key, std::int64_t deadline_ns)
+        WeightCache& weights, const TuneOptions& options, const TuneClock& clock, const TuningKey& key,
+        std::int64_t deadline_ns)
       : spec_(spec),
         request_(request),
         kernels_(kernels),
         store_(store),
         weights_(weights),
         options_(options),
+        clock_(clock),
         key_(key),
         effort_(effortOf(options)),
         deadline_ns_(deadline_ns) {
     limits_.least_rounds = effort_ == 2 ? 6 : 3;
     limits_.most_rounds = effort_ == 2 ? 40 : 10;
     limits_.cold_weights = constantBytes(spec) > kCachedWeightBytes;
-    limits_.clock_ns = options_.clock_ns;
+    limits_.clock = clock_;
     limits_.deadline_ns = deadline_ns_;
   }
 
@@ -155,12 +157,12 @@ class Tuner {
     // The most expensive steps come first, while there is time.
     std::stable_sort(open.begin(), open.end(), [](const Distinct* a, const Distinct* b) { return a->work > b->work; });
     // A part of the time is kept for the work after them.
-    const std::int64_t now_ns = options_.clock_ns(),
+    const std::int64_t now_ns = clock_.spent_ns(),
                        kept_ns = std::min(pairs_->distinctPairs() * 2 * kPairBudget_ns, (deadline_ns_ - now_ns) / 5);
     limits_.deadline_ns = deadline_ns_ - kept_ns;
     for (std::size_t done = 0; done < open.size(); ++done) {
       if (options_.progress) options_.progress(static_cast<int>(done), static_cast<int>(open.size()));
-      const std::int64_t left = limits_.deadline_ns - options_.clock_ns();
+      const std::int64_t left = limits_.deadline_ns - clock_.spent_ns();
       if (left <= 0) break;
       limits_.budget_ns = left / static_cast<std::int64_t>(open.size() - done);
       measure(*open[done]);
@@ -301,7 +303,7 @@ class Tuner {
                         });
     if (choices->empty() || pinned || constantBytes(spec_) > kMaxComparedWeightBytes) return choices;
     const bool full = effort_ == 2;
-    const CompareLimits limits{full ? 200 : 60, full ? 5'000'000'000 : 1'500'000'000, options_.clock_ns};
+    const CompareLimits limits{full ? 200 : 60, full ? 5'000'000'000 : 1'500'000'000, clock_};
     returnFreedMemory();  // before two plans stand side by side
     const PlanTimes times = comparePlans(spec_, request_, kernels_, weights_, choices, limits);
     if (times.chosen_ns >= (1 - kMinPlanGain) * times.default_ns) {
@@ -391,6 +393,7 @@ class Tuner {
   TuningStore& store_;
   WeightCache& weights_;
   TuneOptions options_;
+  TuneClock clock_;
   TuningKey key_;
   std::int32_t effort_;
   BenchLimits limits_;
@@ -406,16 +409,16 @@ class Tuner {
 
 TunedPlan tunePlan(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels, TuningStore& store,
                    WeightCache& weights, const TuneOptions& options) {
-  TuneOptions timed = options;
-  if (!timed.clock_ns) timed.clock_ns = nowNs;
+  TuneClock clock{options.clock_ns, options.clock_ns};
+  if (!options.clock_ns) clock = {nowNs, [work = WorkTime()] { return work.ns(); }};
   const double budget_s = options.budget_s > 0 ? options.budget_s : effortOf(options) == 2 ? 50 : 8;
-  const std::int64_t deadline_ns = timed.clock_ns() + static_cast<std::int64_t>(budget_s * 1e9);
+  const std::int64_t deadline_ns = clock.spent_ns() + static_cast<std::int64_t>(budget_s * 1e9);
   const TuningKey key{"cpu", request.target.isa, options.libraries, request.target.threads};
   // Where weights are large, two prepared plans beside the model take too much memory, and reading weights dominates
   // the time anyway.
   const bool may_measure = options.mode != TuneMode::kOff && constantBytes(spec) <= kMaxComparedWeightBytes;
   const SliceSearch search{may_measure, effortOf(options), static_cast<std::int64_t>(budget_s * 1e9 * kSliceShare),
-                           timed.clock_ns};
+                           clock};
   const auto textOf = [&](const PlanRequest& asked) {
     return planText(spec, asked, kernels, options.allow_winograd, options.spec_digest);
   };
@@ -424,7 +427,7 @@ TunedPlan tunePlan(const PlanSpec& spec, const PlanRequest& request, const Kerne
   const PlanRequest part = sliced.micro_batches
                                ? withSamples(request, sliced.micro_batches->inputs, sliced.micro_batches->samples)
                                : request;
-  TunedPlan tuned = Tuner(spec, part, kernels, store, weights, timed, key, deadline_ns)
+  TunedPlan tuned = Tuner(spec, part, kernels, store, weights, options, clock, key, deadline_ns)
                         .run(sliced.micro_batches ? textOf(part) : name);
   tuned.micro_batches = sliced.micro_batches;
   if (!tuned.entries.empty() && sliced.entry) tuned.entries.push_back(*sliced.entry);

@@ -36,10 +36,10 @@ struct TuneOptions {
   TuneMode mode = TuneMode::kQuick;
   bool allow_winograd = true;
   double tolerance = kTuneTolerance;
-  double budget_s = 0;                                // for one plan; 0: 8 for quick, 50 for full
+  double budget_s = 0;                                // for one plan, as WorkTime counts; 0: 8 for quick, 50 for full
   std::string libraries;                              // for TuningKey
   const Sha256* spec_digest = nullptr;                // of the spec (tuner_key.h); null: computed where it is needed
-  std::function<std::int64_t()> clock_ns;             // empty: the steady clock
+  std::function<std::int64_t()> clock_ns;             // empty: the steady clock; else budgets, too, are on it
   std::function<void(int done, int total)> progress;  // steps; may be empty
 };
 

@@ -282,10 +282,10 @@ void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, doub
   }
   constexpr double kClearlySlower = 1.5, kSlower = 1.15;
   constexpr int kRunsToTell = 2;  // one may have been disturbed
-  const std::int64_t begin = limits.clock_ns();
+  const std::int64_t begin = limits.clock.spent_ns();
   for (int round = 0; round < limits.most_rounds; ++round) {
-    if (round >= limits.least_rounds && limits.clock_ns() - begin > limits.budget_ns) break;
-    if (round > 0 && limits.clock_ns() > limits.deadline_ns) break;
+    if (round >= limits.least_rounds && limits.clock.spent_ns() - begin > limits.budget_ns) break;
+    if (round > 0 && limits.clock.spent_ns() > limits.deadline_ns) break;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (const Candidate& candidate : candidates) {
       if (candidate.record.reason.empty() && candidate.record.elapsed_ns > 0)
@@ -298,9 +298,9 @@ void measureCandidates(std::vector<Candidate>& candidates, BenchData& data, doub
       TuningCandidate& record = candidates[c].record;
       if (!record.reason.empty() || (bound > 0 && static_cast<double>(record.elapsed_ns) > bound)) continue;
       runs[c]->prepare(limits.cold_weights);
-      const std::int64_t start = limits.clock_ns();
+      const std::int64_t start = limits.clock.now_ns();
       runs[c]->run();
-      const std::int64_t elapsed = std::max<std::int64_t>(1, limits.clock_ns() - start);
+      const std::int64_t elapsed = std::max<std::int64_t>(1, limits.clock.now_ns() - start);
       record.elapsed_ns = record.elapsed_ns == 0 ? elapsed : std::min(record.elapsed_ns, elapsed);
     }
   }

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/tune/tuner_candidates.h"
+#include "core/tune/tuner_clock.h"
 
 namespace ipex_studio {
 
@@ -16,10 +16,10 @@ struct BenchLimits {
   int least_rounds = 3;
   int most_rounds = 10;
   std::int64_t budget_ns = 100'000'000;  // for all candidates together; least_rounds are run in any case
-  std::int64_t deadline_ns = 0;          // no round begins after it except the first
+  std::int64_t deadline_ns = 0;          // on the clock of budgets; no round begins after it except the first
   bool cold_weights = true;              // weights leave the caches before each run
   bool drops_slower = true;              // clearly slower candidates stop early
-  std::function<std::int64_t()> clock_ns;
+  TuneClock clock;
 };
 
 // The operands of a step: values drawn once, then converted to the layouts that candidates read.

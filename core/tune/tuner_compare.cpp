@@ -83,11 +83,11 @@ PlanTimes comparePlans(const PlanSpec& spec, const PlanRequest& request, const K
   TimedPlan default_plan(spec, as_default, kernels, borrowed);
   TimedPlan* const contenders[] = {&default_plan, &chosen_plan};
   const std::vector<void*> outputs = memory.take(default_plan.outputs());
-  const std::int64_t begin = limits.clock_ns();
-  for (int round = 0; round < limits.most_rounds && (round < 3 || limits.clock_ns() - begin < limits.budget_ns);
+  const std::int64_t begin = limits.clock.spent_ns();
+  for (int round = 0; round < limits.most_rounds && (round < 3 || limits.clock.spent_ns() - begin < limits.budget_ns);
        ++round) {
     for (int turn = 0; turn < 2; ++turn)
-      contenders[(round + turn) % 2]->run(inputs.data(), outputs.data(), limits.clock_ns);
+      contenders[(round + turn) % 2]->run(inputs.data(), outputs.data(), limits.clock.now_ns);
   }
   return {default_plan.total_ns(), chosen_plan.total_ns()};
 }

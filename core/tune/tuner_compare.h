@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "core/plan/plan.h"
+#include "core/tune/tuner_clock.h"
 
 namespace ipex_studio {
 
 struct CompareLimits {
   int most_rounds = 60;
   std::int64_t budget_ns = 1'500'000'000;  // three rounds are run in any case
-  std::function<std::int64_t()> clock_ns;
+  TuneClock clock;
 };
 
 // A prepared plan, and the least time that each of its steps was seen to take: on a busy machine hardly a whole run is

@@ -43,14 +43,14 @@ class SliceBench {
         kernels_(kernels),
         weights_(weights),
         search_(search),
-        deadline_ns_(search.clock_ns() + search.budget_ns),
+        deadline_ns_(search.clock.spent_ns() + search.budget_ns),
         inputs_(memory_.take(request.tensor_inputs)) {}
 
   // Measures the fewest samples and the whole batch first, if there is time for it; then from few samples on, as far as
   // time allows. Where weights are large, the fewest samples are the worst choice, not a safe one.
   void run(const std::vector<SharedMicroBatches>& sizes) {
     add(sizes.front());
-    const std::int64_t end_ns = std::max(deadline_ns_, search_.clock_ns() + kMinWholeBudget_ns);
+    const std::int64_t end_ns = std::max(deadline_ns_, search_.clock.spent_ns() + kMinWholeBudget_ns);
     if (expectedEnd_ns(*sizes.back()) <= end_ns) add(sizes.back());
     const std::size_t open = sizes.size() - (has_whole_ ? 1 : 0);
     for (std::size_t size = 1; size < open && expectedEnd_ns(*sizes[size]) <= deadline_ns_; ++size) add(sizes[size]);
@@ -58,7 +58,7 @@ class SliceBench {
       const double limit_ns = kHopeless * best()->batch_ns();
       for (Contender& contender : contenders_) {
         if (contender.batch_ns() > limit_ns) continue;
-        if (search_.clock_ns() + 2 * contender.last_run_ns > deadline_ns_) return;
+        if (search_.clock.spent_ns() + 2 * contender.last_run_ns > deadline_ns_) return;
         measure(contender, contender.micro_batches->count() > 1 ? 2 : 1);
       }
     }
@@ -84,7 +84,7 @@ class SliceBench {
   std::int64_t expectedEnd_ns(const MicroBatches& micro_batches) const {
     const Contender& before =
         contenders_[contenders_.size() > 1 && has_whole_ ? contenders_.size() - 2 : contenders_.size() - 1];
-    return search_.clock_ns() + 2 * before.last_run_ns * micro_batches.samples / before.micro_batches->samples;
+    return search_.clock.spent_ns() + 2 * before.last_run_ns * micro_batches.samples / before.micro_batches->samples;
   }
 
   // Keeps contenders in the order of their samples.
@@ -114,9 +114,9 @@ class SliceBench {
         if (micro_batches.inputs[i])
           inputs[i] = static_cast<const char*>(inputs_[i]) + sample * request_.tensor_inputs[i].rowBytes();
       }
-      const std::int64_t begin = search_.clock_ns();
-      contender.plan->run(inputs.data(), contender.outputs.data(), search_.clock_ns);
-      contender.last_run_ns = search_.clock_ns() - begin;
+      const std::int64_t begin = search_.clock.now_ns();
+      contender.plan->run(inputs.data(), contender.outputs.data(), search_.clock.now_ns);
+      contender.last_run_ns = search_.clock.now_ns() - begin;
     }
   }
 

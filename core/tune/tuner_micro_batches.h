@@ -6,13 +6,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "core/plan/plan.h"
 #include "core/record/tuning_store.h"
+#include "core/tune/tuner_clock.h"
 
 namespace ipex_studio {
 
@@ -20,7 +20,7 @@ struct SliceSearch {
   bool may_measure = true;  // false: only what the store holds
   std::int32_t effort = 1;
   std::int64_t budget_ns = 2'000'000'000;  // approximate
-  std::function<std::int64_t()> clock_ns;
+  TuneClock clock;
 };
 
 struct MicroBatchChoice {

@@ -139,7 +139,7 @@ bool PairTuner::offer(const Bench& bench, const ChosenSteps& chosen, const Conve
       const bool compares = known && !known->candidates.empty() &&
                             (isPinned(*known) || known->candidates[0].kernel == namesOf(expand, depthwise));
       if (!compares) {
-        if (bench.limits.clock_ns() > bench.limits.deadline_ns) continue;
+        if (bench.limits.clock.spent_ns() > bench.limits.deadline_ns) continue;
         known = measure(bench, pair, expand, depthwise);
         bench.store.put(bench.key, *known);
       }
