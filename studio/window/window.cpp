@@ -272,8 +272,8 @@ class OffscreenRunner {
   bool released_ = false;  // true: keys have just been released, which the next frame sees
 };
 
-void takeScreenshot(const WindowOptions& options, App& app, SnapshotSource& source) {
-  OffscreenRunner runner(options, app, source);
+// Draws until nothing changes any more, then writes the picture and the report that the options ask for.
+void savePictures(const WindowOptions& options, const App& app, OffscreenRunner& runner) {
   const auto deadline = std::chrono::steady_clock::now() + kLongestScreenshot;
   while (!runner.settled()) {
     runner.frame();
@@ -289,9 +289,7 @@ void takeScreenshot(const WindowOptions& options, App& app, SnapshotSource& sour
                       screenReportHtml(runner.shown(), {report.table, report.selected, runner.png()}));
 }
 
-void runScript(const WindowOptions& options, App& app, SnapshotSource& source) {
-  Script script = Script::read(options.script_path);
-  OffscreenRunner runner(options, app, source);
+void runScript(Script script, App& app, SnapshotSource& source, OffscreenRunner& runner) {
   for (bool more = true; more;) {
     runner.frame();
     if (runner.released()) continue;
@@ -354,10 +352,10 @@ int runWindow(const WindowOptions& options, SnapshotSource& source) {
     runInteractive(options, window.get(), app, source);
     // A failure to write the settings loses only the settings.
     if (!(app.settings() == app_options.settings)) writeSettings(options.settings_path, app.settings());
-  } else if (!options.script_path.empty()) {
-    runScript(options, app, source);
   } else {
-    takeScreenshot(options, app, source);
+    OffscreenRunner runner(options, app, source);
+    if (!options.script_path.empty()) runScript(Script::read(options.script_path), app, source, runner);
+    if (!options.screenshot_path.empty() || !options.report_path.empty()) savePictures(options, app, runner);
   }
   return 0;
 }

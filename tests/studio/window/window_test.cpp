@@ -117,8 +117,12 @@ TEST_F(WindowTest, ScriptsWalkThroughTheStudio) {
                                         "do color.kernel\ndo tab.text\ndo compare.previous\ndo shortcuts\n"
                                         "wait settled\nwait 0.05\nscreenshot "
                                      << picture << "\nexpect blocked 0\ndo run.optimize\nwait settled\n";
+  options.screenshot_path = folder_ / "end.png";
+  options.report_path = folder_ / "end.html";
   EXPECT_EQ(runWindow(options, source), 0);
   EXPECT_GT(load(picture).colors, 100U);
+  EXPECT_GT(load(options.screenshot_path).colors, 100U);
+  EXPECT_GT(std::filesystem::file_size(options.report_path), 1000U);
   ASSERT_EQ(source.posted.size(), 1U);
   EXPECT_TRUE(std::holds_alternative<OptimizeCommand>(source.posted[0]));
 }
