@@ -81,7 +81,7 @@
   KERNEL_ON(kUpsample, Upconverted, "upsample_simd")                                                             \
   KERNEL(kGather, GatherCopy)                                                                                    \
   KERNEL(kGatherElements, GatherElementsCopy)                                                                    \
-  KERNEL(kScatterElements, ScatterAddSimd)                                                                       \
+  KERNEL(kScatterElements, ScatterReduceSimd)                                                                    \
   KERNEL(kScatterElements, ScatterElementsCopy)                                                                  \
   KERNEL(kGatherScatter, GatherScatterRows)                                                                      \
   KERNEL(kMaxMin, MaxMinSimd)                                                                                    \

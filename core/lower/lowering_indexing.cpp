@@ -51,10 +51,20 @@ LoweredNode lowerIndexAdd(Node* node) {
   return steps.finish(node);
 }
 
-// aten::scatter / scatter_add(x, dim, index, src); scatter may have a number in the place of src.
-LoweredNode scattered(Node* node, bool adds) {
-  if (node->inputs().size() != 4)
-    decline(reasons::kUnsupportedAttribute, "Sums of what is scattered stay in the interpreter.");
+// The operation's name of the reduction that PyTorch calls so.
+std::string scatterReduction(Value* value) {
+  static const std::map<std::string, std::string> names = {{"add", "add"},  {"sum", "add"},  {"multiply", "mul"},
+                                                           {"prod", "mul"}, {"amax", "max"}, {"amin", "min"}};
+  const auto text = torch::jit::constant_as<std::string>(value);
+  if (!text) decline(reasons::kNotConstant, "'reduce' is computed at run time.");
+  const auto found = names.find(*text);
+  if (found == names.end())
+    decline(reasons::kUnsupportedAttribute, "Means of what is scattered stay in the interpreter.");
+  return found->second;
+}
+
+// x, dim, index and src of operators that write or combine elements; src may be a number. `attributes`: all but the axis.
+LoweredNode scattered(Node* node, std::map<std::string, AttrValue> attributes) {
   Value *x = node->input(0), *index = node->input(2), *updates = node->input(3);
   if (needRank(x) == 0 || needRank(index) != needRank(x))
     decline(reasons::kUnsupportedAttribute, "A scalar or an index of another rank.");
@@ -69,15 +79,26 @@ LoweredNode scattered(Node* node, bool adds) {
     written = steps.chain({binaryPostOp(PostOpKind::kFill, 0, number)},
                           {steps.cast(use(index), "f32"), use(at::ones({}, at::kFloat))});
   }
-  std::map<std::string, AttrValue> attributes{{"axis", indexedAxis(node)}};
-  if (adds) attributes["reduction"] = std::string("add");
+  if (attributes.count("reduction") != 0) needFloat(x);
+  attributes["axis"] = indexedAxis(node);
   steps.add(OpKind::kScatterElements, std::move(attributes), {use(x), use(index), written});
   return steps.finish(node);
 }
-LoweredNode lowerScatter(Node* node) { return scattered(node, false); }
-LoweredNode lowerScatterAdd(Node* node) {
-  needFloat(node->input(0));
-  return scattered(node, true);
+
+// aten::scatter(x, dim, index, src, reduce?)
+LoweredNode lowerScatter(Node* node) {
+  if (node->inputs().size() == 4) return scattered(node, {});
+  return scattered(node, {{"reduction", scatterReduction(node->input(4))}});
+}
+
+// aten::scatter_add(x, dim, index, src)
+LoweredNode lowerScatterAdd(Node* node) { return scattered(node, {{"reduction", std::string("add")}}); }
+
+// aten::scatter_reduce(x, dim, index, src, reduce, include_self)
+LoweredNode lowerScatterReduce(Node* node) {
+  std::map<std::string, AttrValue> attributes{{"reduction", scatterReduction(node->input(4))}};
+  if (!needBool(node->input(5), "include_self")) attributes["exclude_self"] = std::int64_t{1};
+  return scattered(node, std::move(attributes));
 }
 
 // aten::index_copy(x, dim, index, source)
@@ -382,6 +403,7 @@ void addIndexingLowerings(Table& table) {
   table["aten::gather"] = lowerGatherElements;
   table["aten::scatter"] = lowerScatter;
   table["aten::scatter_add"] = lowerScatterAdd;
+  table["aten::scatter_reduce"] = lowerScatterReduce;
   table["aten::index_copy"] = lowerIndexCopy;
   table["aten::index_put"] = lowerIndexPut;
   table["aten::index_add"] = lowerIndexAdd;

@@ -86,8 +86,8 @@ Verdict inferScatterElements(const OpSpec& spec, const std::vector<TensorDesc>& 
   if (!liesWithin(updates, x, axis)) return Verdict::no("the index is larger than the source");
   if (src[2].dtype != src[0].dtype || src[2].dims != updates) return Verdict::no("the updates do not fit");
   const std::string reduction = spec.stringOr("reduction", "");
-  if (!reduction.empty() && (reduction != "add" || src[0].dtype != DType::kF32))
-    return Verdict::no("the reduction is unknown");
+  const bool known = reduction == "add" || reduction == "mul" || reduction == "max" || reduction == "min";
+  if (!reduction.empty() && (!known || src[0].dtype != DType::kF32)) return Verdict::no("the reduction is unknown");
   return addResult(src[0].dtype, x, dst);
 }
 

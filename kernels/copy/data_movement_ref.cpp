@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
 
 #include "core/op/woq_weights.h"
 #include "kernels/common/reference.h"
@@ -102,13 +103,27 @@ void refCopy(const RefCall& call) {
 void refScatterElements(const RefCall& call) {
   const RefTensor &x = call.src[0], &index = call.src[1], &updates = call.src[2], &y = call.dst[0];
   const int axis = wrappedAxis(call.spec.intOr("axis", 0), x.dims.rank);
-  const bool adds = call.spec.stringOr("reduction", "") == "add", slices = index.dims.rank != x.dims.rank;
+  const bool slices = index.dims.rank != x.dims.rank;
+  const std::string reduction = call.spec.stringOr("reduction", "");
   refCopy(call);
+  std::set<const double*> begun;  // places whose own value does not count any more
   forEachIndex(updates.dims, [&](const Dims& at) {
     const double place = slices ? index(Dims{at[axis]}) : index(at);
     Dims to = at;
     to[axis] = static_cast<std::int64_t>(place);
-    if (inside(place, x.dims[axis])) y(to) = adds ? y(to) + updates(at) : updates(at);
+    if (!inside(place, x.dims[axis])) return;
+    const double update = updates(at);
+    double& now = y(to);
+    const bool first = call.spec.intOr("exclude_self", 0) != 0 && begun.insert(&now).second;
+    if (reduction.empty() || first) {
+      now = update;
+    } else if (reduction == "add") {
+      now += update;
+    } else if (reduction == "mul") {
+      now *= update;
+    } else if (!std::isnan(now)) {
+      now = std::isnan(update) ? update : reduction == "max" ? std::max(now, update) : std::min(now, update);
+    }
   });
 }
 

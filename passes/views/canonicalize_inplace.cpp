@@ -29,14 +29,18 @@ namespace {
 // name_ has the same arguments as name and differs only in where the result goes; zero_ is a fill.
 const std::unordered_set<std::string>& plainOperators() {
   static const std::unordered_set<std::string> names = {
-      "abs_",         "acos_",      "add_",       "addcdiv_",     "addcmul_",    "asin_",       "atan_",      "ceil_",
-      "celu_",        "clamp_",     "clamp_max_", "clamp_min_",   "clip_",       "cos_",        "cosh_",      "div_",
-      "elu_",         "erf_",       "erfc_",      "exp_",         "expm1_",      "fill_",       "floor_",     "gelu_",
-      "hardsigmoid_", "hardswish_", "hardtanh_",  "index_add_",   "leaky_relu_", "log_",        "log1p_",     "log2_",
-      "masked_fill_", "mish_",      "mul_",       "neg_",         "pow_",        "reciprocal_", "relu_",      "relu6_",
-      "round_",       "rsqrt_",     "scatter_",   "scatter_add_", "selu_",       "sigmoid_",    "silu_",      "sin_",
-      "sinh_",        "sqrt_",      "square_",    "sub_",         "tan_",        "tanh_",       "threshold_", "trunc_",
-      "zero_"};
+      "abs_",       "acos_",      "add_",         "addcdiv_",     "addcmul_",
+      "asin_",      "atan_",      "ceil_",        "celu_",        "clamp_",
+      "clamp_max_", "clamp_min_", "clip_",        "cos_",         "cosh_",
+      "div_",       "elu_",       "erf_",         "erfc_",        "exp_",
+      "expm1_",     "fill_",      "floor_",       "gelu_",        "hardsigmoid_",
+      "hardswish_", "hardtanh_",  "index_add_",   "leaky_relu_",  "log_",
+      "log1p_",     "log2_",      "masked_fill_", "mish_",        "mul_",
+      "neg_",       "pow_",       "reciprocal_",  "relu_",        "relu6_",
+      "round_",     "rsqrt_",     "scatter_",     "scatter_add_", "scatter_reduce_",
+      "selu_",      "sigmoid_",   "silu_",        "sin_",         "sinh_",
+      "sqrt_",      "square_",    "sub_",         "tan_",         "tanh_",
+      "threshold_", "trunc_",     "zero_"};
   return names;
 }
 
@@ -86,8 +90,11 @@ bool keepsDtype(const Node* node) {
 // True for a scatter that plans do not know: out of place it would cost a copy and win nothing.
 bool scattersUnplanned(const Node* node) {
   const std::string name = node->kind().toUnqualString();
-  if (name == "scatter_") return node->inputs().size() > 4;  // with a reduction
-  return (name == "scatter_add_" || name == "index_add_") && knownDtype(node->input(0)) != at::kFloat;
+  const bool combines = name == "scatter_add_" || name == "index_add_" || name == "scatter_reduce_" ||
+                        (name == "scatter_" && node->inputs().size() > 4);
+  const auto reduction = name == "scatter_reduce_" ? torch::jit::toIValue(node->input(4)) : c10::nullopt;
+  const bool averages = reduction && reduction->isString() && reduction->toStringRef() == "mean";
+  return combines && (averages || knownDtype(node->input(0)) != at::kFloat);
 }
 
 Decline declineInplace(const Node* node) {

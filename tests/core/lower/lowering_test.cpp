@@ -131,6 +131,13 @@ const Expression kExpressions[] = {
     {"scattered",
      "torch.scatter(torch.relu(x), 1, torch.argsort(x, 1)[:, 2:5], torch.exp(x[:, :3])) + torch.scatter(x, 3, "
      "torch.argmax(x, 3, True), 7.0)"},
+    {"scattered_extremes",
+     "torch.scatter_reduce(torch.relu(x), 1, torch.argsort(x, 1) // 2, torch.exp(x), 'amax', include_self=False) - "
+     "torch.scatter_reduce(x, 3, torch.argsort(x, 3) // 3, torch.sin(x), 'amin') + torch.scatter_reduce(x, 2, "
+     "torch.argsort(x, 2) // 2, torch.tanh(x), 'prod', include_self=False) * torch.scatter(x, 1, torch.argsort(x, 1) "
+     "// 4, 0.5, reduce='multiply')"},
+    {"scattered_sums_alone",
+     "torch.scatter_reduce(torch.relu(x), 1, torch.argsort(x, 1) // 2, torch.exp(x), 'sum', include_self=False) * 2.0"},
     {"scattered_sums", "torch.scatter_add(torch.relu(x), 1, torch.argsort(x, 1) // 2, torch.exp(x)) * 2.0"},
     {"added_slices",
      "torch.index_add(torch.relu(x), 1, torch.argmax(x.flatten(2), 1).flatten()[:6] % 8, torch.exp(x[:, :6])) + "

@@ -82,6 +82,10 @@ TEST(RandomIndex, Elements) {
     base.dies = draw.coin();
     expectLikeReference(
         {"scatter_elements{" + attribute("axis", axis) + ",reduction=add}", {base, index, Source::of(index.dims)}});
+    const char* const reductions[] = {"add", "mul", "max", "min"};
+    const std::string reduction = reductions[draw.between(0, 3)], own = draw.coin() ? ",exclude_self=1" : "";
+    expectLikeReference({"scatter_elements{" + attribute("axis", axis) + own + ",reduction=" + reduction + "}",
+                         {base, index, Source::of(index.dims)}});
   }
 }
 
@@ -182,7 +186,8 @@ TEST(RandomIndex, ExpandedIndices) {
       written[i] = ids[static_cast<std::size_t>(at)];
     }
     const TensorDesc table = contiguousDesc(DType::kF32, x), updates = contiguousDesc(DType::kF32, plain.dims);
-    for (const char* kind : {"gather_elements{", "scatter_elements{", "scatter_elements{reduction=add,"}) {
+    for (const char* kind : {"gather_elements{", "scatter_elements{", "scatter_elements{reduction=add,",
+                             "scatter_elements{exclude_self=1,reduction=max,"}) {
       const std::string spec = kind + attribute("axis", axis) + "}";
       const std::vector<float> expected = runWithIndex(spec, plain, written, table, updates, 1);
       for (const std::int32_t threads : {1, 2})
