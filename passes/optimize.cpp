@@ -140,7 +140,7 @@ void rewriteModel(FrozenModel frozen, const OptimizeOptions& options, Observer& 
   result.origins = origins.origins();
 
   OptimizeOptions passes_only = options;
-  if (!passes_only.capabilities) passes_only.capabilities = machineCapabilities();
+  if (!passes_only.capabilities) passes_only.capabilities = capabilitiesOf(deviceOf(options));
   auto& disabled = passes_only.disabled_passes;
   disabled.erase(std::remove_if(disabled.begin(), disabled.end(),
                                 [](const std::string& name) {

@@ -26,6 +26,12 @@ Device& KernelChooser::device(const DeviceId& id) const {
 
 bool KernelChooser::hasKernels(OpKind kind, const Device& device) const { return !candidates(kind, device).empty(); }
 
+bool KernelChooser::mayTake(const PrepareArgs& asked, Device& device) const {
+  const PrepareArgs args = argsOn(device, asked);
+  const auto& kernels = candidates(args.spec.kind, device);
+  return std::any_of(kernels.begin(), kernels.end(), [&](const Kernel* kernel) { return kernel->supports(args).ok; });
+}
+
 PrepareArgs KernelChooser::argsOn(Device& device, PrepareArgs args) const {
   args.target = target_;
   args.target.device = &device;

@@ -37,6 +37,9 @@ class KernelChooser {
   // True if kernels of this kind are listed for the device.
   bool hasKernels(OpKind kind, const Device& device) const;
 
+  // True if a kernel of the device says that it can do the operation.
+  bool mayTake(const PrepareArgs& args, Device& device) const;
+
   // The first candidate on this device that takes the operation. Skips alternatives that only a measurement may choose,
   // and the reference unless it is allowed. Fills in target, devices and weights of `args`.
   KernelChoice choose(PrepareArgs args, Device& device, bool ref_allowed) const;

@@ -1,6 +1,9 @@
 // The decisions for one operation at a time: fold it, follow a measured choice, ask the kernel list, or split it.
 #include "core/plan/plan_compiler.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -10,6 +13,8 @@
 #include "core/plan/plan_concat.h"
 #include "core/plan/plan_pointwise_depthwise.h"
 #include "core/plan/plan_split.h"
+#include "core/plan/plan_trace.h"
+#include "core/runtime/placement.h"
 
 namespace ipex_studio {
 namespace {
@@ -26,6 +31,105 @@ StepChoice headOf(const StepChoice& measured, const OpSpec& op, std::size_t kept
   return head;
 }
 
+// Expected time of a step on the host: rough, since it is compared with copies that it would need elsewhere.
+double hostNs(const TracedStep& step, std::int32_t threads) {
+  constexpr double kStep_ns = 1000, kBytesPerNs = 8, kFlopsPerNs = 20;
+  double bytes = 0, flops = 0;
+  for (const TensorDesc& desc : step.args.src) bytes += static_cast<double>(desc.absent() ? 0 : desc.bytes());
+  for (const TensorDesc& desc : step.args.dst) bytes += static_cast<double>(desc.bytes());
+  const double results = static_cast<double>(step.args.dst[0].dims.count());
+  const auto elements = [&](std::size_t s) { return static_cast<double>(step.args.src[s].dims.count()); };
+  const auto last = [&](std::size_t s, int from_end) {
+    const Dims& dims = step.args.src[s].dims;
+    return dims.rank < from_end ? 1.0 : static_cast<double>(dims[dims.rank - from_end]);
+  };
+  switch (step.op.kind) {
+    case OpKind::kConvolution:
+    case OpKind::kLinear:
+      flops = 2 * results * elements(1) / static_cast<double>(std::max<std::int64_t>(1, step.args.src[1].dims[0]));
+      break;
+    case OpKind::kMatmul:
+      flops = 2 * results * last(0, step.op.intOr("transpose_a", 0) != 0 ? 2 : 1);
+      break;
+    case OpKind::kAttention:
+      flops = 4 * results * last(1, 2);
+      break;
+    default:
+      flops = results * static_cast<double>(1 + step.op.post_ops.size());
+  }
+  return kStep_ns + std::max(bytes / kBytesPerNs, flops / kFlopsPerNs) / std::max(1, threads);
+}
+
+// The nodes of a spec as steps between which copies may be, for one device beside the host.
+class CopyCount {
+ public:
+  CopyCount(const PlanSpec& spec, const PlanRequest& request, const KernelChooser& chooser)
+      : traced_(tracePlan(spec, request)), device_(*request.target.device) {
+    for (const TracedStep& step : traced_) addStep(step, chooser, request.target.threads);
+    for (const std::int32_t output : spec.outputs) {
+      const auto value = values_.find(output);
+      if (value != values_.end()) problem_.values[value->second].readers.push_back(-1);
+    }
+  }
+
+  // The nodes that the host should compute although the device has kernels for them, each with the reason.
+  std::map<std::int32_t, std::string> moved() const {
+    const std::vector<bool> on_host = placeOnHost(problem_);
+    std::map<std::int32_t, std::string> moved;
+    for (const auto& [node, index] : nodes_) {
+      const PlacementProblem::Step& step = problem_.steps[index];
+      if (!on_host[index] || !step.on_device || step.host_ns == 0) continue;
+      moved[node] = fmt::format("copies to and from the device would take {:.0f} us, the host needs about {:.0f}",
+                                1e-3 * copiesAround(static_cast<std::int32_t>(index), on_host), 1e-3 * step.host_ns);
+    }
+    return moved;
+  }
+
+ private:
+  // Views have no kernels and lie where their source is.
+  void addStep(const TracedStep& step, const KernelChooser& chooser, std::int32_t threads) {
+    const auto [node, is_new] = nodes_.emplace(step.node, problem_.steps.size());
+    if (is_new) problem_.steps.emplace_back();
+    PlacementProblem::Step& made = problem_.steps[node->second];
+    const auto index = static_cast<std::int32_t>(node->second);
+    if (!isView(step.op.kind)) {
+      made.on_device = made.on_device && chooser.mayTake(step.args, device_);
+      made.host_ns += hostNs(step, threads);
+    }
+    for (std::size_t s = 0; s < step.src.size(); ++s) {
+      if (step.src[s] < 0 || (s < step.args.constant.size() && step.args.constant[s] != nullptr)) continue;
+      const auto value = values_.emplace(step.src[s], problem_.values.size());
+      if (value.second) problem_.values.push_back({-1, {}, device_.copyNs(step.args.src[s].bytes())});
+      std::vector<std::int32_t>& readers = problem_.values[value.first->second].readers;
+      const bool within = problem_.values[value.first->second].maker == index;
+      if (!within && std::find(readers.begin(), readers.end(), index) == readers.end()) readers.push_back(index);
+    }
+    for (std::size_t d = 0; d < step.dst.size(); ++d) {
+      values_[step.dst[d]] = problem_.values.size();
+      problem_.values.push_back({index, {}, device_.copyNs(step.args.dst[d].bytes())});
+    }
+  }
+
+  // What copies would take if the step alone were on the device.
+  double copiesAround(std::int32_t index, const std::vector<bool>& on_host) const {
+    const auto isOnHost = [&](std::int32_t step) { return step < 0 || on_host[static_cast<std::size_t>(step)]; };
+    double copies = 0;
+    for (const PlacementProblem::Value& value : problem_.values) {
+      const auto& readers = value.readers;
+      const bool reads = std::find(readers.begin(), readers.end(), index) != readers.end();
+      const bool is_wanted = std::any_of(readers.begin(), readers.end(), isOnHost);
+      if ((reads && isOnHost(value.maker)) || (value.maker == index && is_wanted)) copies += value.copy_ns;
+    }
+    return copies;
+  }
+
+  std::vector<TracedStep> traced_;
+  Device& device_;
+  PlacementProblem problem_;
+  std::map<std::int32_t, std::size_t> nodes_;   // steps of the problem by node of the spec
+  std::map<std::int32_t, std::size_t> values_;  // values of the problem by value of the spec
+};
+
 }  // namespace
 
 PlanCompiler::PlanCompiler(const PlanSpec& spec, const PlanRequest& request, const KernelList& kernels,
@@ -41,6 +145,7 @@ PlanCompiler::PlanCompiler(const PlanSpec& spec, const PlanRequest& request, con
 PlanParts PlanCompiler::compile() {
   if (request_.earlier != nullptr) request_.earlier->beginPlan();
   PlanParts parts;
+  if (!request_.target.device->isHost()) moved_ = CopyCount(spec_, request_, chooser_).moved();
   walkPlan(spec_, request_, values_, *this);
   bindOutputs(&parts);
   layOutPlan(values_, kept_, steps_, &parts);
@@ -62,7 +167,15 @@ void PlanCompiler::compute(const SizedOp& op, const StepChoice* measured) {
   if (folding_.fold(op)) return;
   if (measured != nullptr && computeMeasured(op, *measured)) return;
   std::vector<DispatchRecord> declined;
+  const auto moved = moved_.find(values_.node());
   for (Device* device : chooser_.devices()) {
+    if (moved != moved_.end() && !device->isHost()) {
+      DispatchRecord copies;
+      copies.kernel = device->id().str();
+      copies.reason = moved->second;
+      declined.push_back(std::move(copies));
+      continue;
+    }
     if (computeOn(*device, op, &declined)) return;
   }
   refuseInputs(op.label,

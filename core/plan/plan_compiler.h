@@ -2,8 +2,8 @@
 //
 // Walks the nodes (plan_walk.h) and makes steps of their operations. For each one:
 //   1. what depends on constants alone is computed now (constant_folding.h);
-//   2. a measured choice or the kernel list says which kernel computes the rest, on the target or, where that has none,
-//      on the host (kernel_choice.h);
+//   2. a measured choice or the kernel list says which kernel computes the rest, on the target or, where that has none
+//      or copies would take longer (core/runtime/placement.h), on the host (kernel_choice.h);
 //   3. its sources are brought to that device and into the layouts that the kernel reads (plan_layouts.h);
 //   4. a concatenation is built in place where that saves a copy (plan_concat.h);
 //   5. post-operations that no kernel takes become a step of their own (plan_split.h).
@@ -11,7 +11,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "core/plan/constant_folding.h"
@@ -46,8 +48,9 @@ class PlanCompiler final : private OperationSink {
   KeptConstants kept_;
   PlanLayouts layouts_;
   ConstantFolding folding_;
-  std::vector<std::int32_t> joinable_;      // per node: joinableReaders(); empty until needed
-  std::set<std::int32_t> computed_before_;  // nodes computed in the step of an earlier one
+  std::vector<std::int32_t> joinable_;         // per node: joinableReaders(); empty until needed
+  std::map<std::int32_t, std::string> moved_;  // nodes that stay on the host since copies count, and why
+  std::set<std::int32_t> computed_before_;     // nodes computed in the step of an earlier one
 };
 
 }  // namespace ipex_studio

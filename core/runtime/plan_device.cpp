@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/runtime/machine_facts.h"
 
 namespace ipex_studio {
 namespace {
@@ -30,6 +31,13 @@ std::atomic<DeviceOpener>& deviceOpener() {
 }  // namespace
 
 Device& planDevice() { return threadDevice() != nullptr ? *threadDevice() : *chosenDevice(); }
+
+Capabilities capabilitiesOf(const Device& device) {
+  if (device.isHost()) return machineCapabilities();
+  Capabilities all;
+  all.bf16 = all.vnni = true;
+  return all;
+}
 
 void setPlanDevice(Device& device) { chosenDevice() = &device; }
 

@@ -113,6 +113,9 @@ void addDriverVariables(const EngineStart& start, std::vector<std::string>* envi
   environment->push_back("POCL_CACHE_DIR=" + start.job_folder);
   environment->push_back(fmt::format("CUDA_CACHE_PATH={}/{}", start.job_folder, kDriverCache));
   environment->emplace_back("POCL_WORK_GROUP_SPECIALIZATION=0");
+  // As many threads as on the CPU, where the device is one: the name of PoCL before version 5 and that of later ones.
+  environment->push_back(fmt::format("POCL_MAX_PTHREAD_COUNT={}", start.threads));
+  environment->push_back(fmt::format("POCL_CPU_MAX_CU_COUNT={}", start.threads));
 }
 
 // Environment of the engine. Its threads must not spin long between rounds: engines take turns on the same cores.

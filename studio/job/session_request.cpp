@@ -148,8 +148,12 @@ void beginJobRecord(const std::string& command, const CheckedModel& model, JobRe
   job->machine = model.machine;
 }
 
+// A device that is not the CPU has programs for all precisions.
 std::string whyNotPrecision(Precision precision, const JobRequest& request) {
-  if (request.force_precision) return "";
+  const auto& others = request.also_devices;
+  const bool on_cpu =
+      request.optimize.device == "cpu" || std::find(others.begin(), others.end(), "cpu") != others.end();
+  if (request.force_precision || !on_cpu) return "";
   const std::vector<PrecisionAbility> abilities = request.remote ? request.abilities : ownAbilities();
   const auto found = std::find_if(abilities.begin(), abilities.end(),
                                   [&](const PrecisionAbility& ability) { return ability.precision == precision; });

@@ -23,6 +23,7 @@
   PANEL(kLibraryPanel)     \
   PANEL(kComparePanel)     \
   PANEL(kCurvesPanel)      \
+  PANEL(kDevicesPanel)     \
   PANEL(kPrecisionPanel)   \
   PANEL(kTrainingPanel)    \
   PANEL(kRemarksPanel)     \

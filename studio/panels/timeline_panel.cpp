@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
+#include "core/record/device_copy_name.h"
 #include "studio/canvas/graph_canvas.h"
 #include "studio/panels/chart.h"
 #include "studio/panels/data_table.h"
@@ -33,14 +35,28 @@ std::string shortName(const std::string& name) {
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
-// Track of the operations of a median run, one after the other.
-TimelineTrack medianTrack(const RunIndex& run) {
+// Where an operation of a run on another device than the CPU was computed.
+enum class Side { kAll, kHost, kDevice, kCopies };
+constexpr Side kSides[] = {Side::kHost, Side::kDevice, Side::kCopies};
+
+Side sideOf(const OperationRow& row) {
+  if (row.kernel == kDeviceCopyName) return Side::kCopies;
+  return row.kernel.find("_xpu") != std::string::npos ? Side::kDevice : Side::kHost;
+}
+
+bool isOnDevice(const RunIndex& run) {
+  return std::any_of(run.rows.begin(), run.rows.end(),
+                     [](const OperationRow& row) { return sideOf(row) == Side::kDevice; });
+}
+
+// Track of the operations of a median run on one side, one after the other.
+TimelineTrack medianTrack(const RunIndex& run, Side side = Side::kAll) {
   TimelineTrack track;
   double at = 0;
   track.busy_ns.push_back(0);
   for (std::size_t r = 0; r < run.rows.size(); ++r) {
     const double end = at + run.rows[r].time.p50_ns;
-    if (std::llround(end) > std::llround(at)) {
+    if (std::llround(end) > std::llround(at) && (side == Side::kAll || sideOf(run.rows[r]) == side)) {
       track.slices.push_back({std::llround(at), std::llround(end), static_cast<std::int32_t>(r)});
       track.busy_ns.push_back(std::llround(end));
     }
@@ -71,6 +87,7 @@ class TimelinePanel : public Panel {
       shown_index_ = snapshot.index;
       medians_[0] = medianTrack(index.baseline);
       medians_[1] = medianTrack(index.optimized);
+      for (std::size_t s = 0; s < std::size(kSides); ++s) sides_[s] = medianTrack(index.optimized, kSides[s]);
       fit_ = true;
     }
     const std::vector<Lane> lanes = lanesOf(index);
@@ -97,6 +114,10 @@ class TimelinePanel : public Panel {
       const RunIndex& run = baseline ? index.baseline : index.optimized;
       const std::string name = baseline ? "baseline" : "optimized";
       if (!recorded) {
+        if (!baseline && isOnDevice(run)) {
+          addSides(run, &lanes);
+          continue;
+        }
         const TimelineTrack& median = medians_[baseline ? 0 : 1];
         if (!median.slices.empty())
           lanes.push_back({name, formatTime(run.latency.p50_ns), &run, &median, run.latency.p50_ns});
@@ -107,6 +128,17 @@ class TimelinePanel : public Panel {
       }
     }
     return lanes;
+  }
+
+  // The CPU, the device and the copies between them.
+  void addSides(const RunIndex& run, std::vector<Lane>* lanes) const {
+    const std::string device = run.run == nullptr ? "device" : displayText(run.run->device, 12);
+    const std::string names[] = {"on the CPU", "on " + device, "copies"};
+    for (std::size_t s = 0; s < std::size(kSides); ++s) {
+      double busy_ns = 0;
+      for (const TimeSlice& slice : sides_[s].slices) busy_ns += static_cast<double>(slice.end_ns - slice.begin_ns);
+      if (!sides_[s].slices.empty()) lanes->push_back({names[s], formatTime(busy_ns), &run, &sides_[s], 0});
+    }
   }
 
   static bool hasTracks(const JobIndex& index) {
@@ -323,6 +355,7 @@ class TimelinePanel : public Panel {
   const Ui& ui_;
   std::shared_ptr<const JobIndex> shown_index_;
   TimelineTrack medians_[2];  // tracks of the median runs: baseline, optimized
+  TimelineTrack sides_[3];    // the optimized one's by kSides
   bool recorded_ = false;
   bool fit_ = true;
   bool dragged_ = false;

@@ -343,6 +343,35 @@ void adviseOnPrecision(const JobRecord& job, const JobIndex& index, std::vector<
   }
 }
 
+// Tells of a device whose copies take more than it gains over the CPU, or a large part of its time.
+void adviseOnCopies(const JobIndex& index, std::vector<Advice>* advice) {
+  constexpr double kMinCopies = 0.2;
+  for (const DeviceComparison& comparison : index.devices) {
+    const DeviceRun& first = comparison.runs.front();
+    for (const DeviceRun& run : comparison.runs) {
+      const auto copies_ns = static_cast<double>(run.copy_ns);
+      if (run.copies == 0 || run.p50_ns <= 0) continue;
+      const bool eats_gain = &run != &first && run.p50_ns > first.p50_ns && run.p50_ns - copies_ns < first.p50_ns;
+      if (!eats_gain && copies_ns < kMinCopies * run.p50_ns) continue;
+      std::string text =
+          fmt::format("{} {} to and from {} {} {} ({} of its time)", run.copies, run.copies == 1 ? "copy" : "copies",
+                      displayText(run.device, 24), run.copies == 1 ? "takes" : "take", formatTime(copies_ns),
+                      percent(copies_ns / run.p50_ns));
+      if (eats_gain)
+        text +=
+            fmt::format(", more than it gains: without them it would be faster than {}", displayText(first.device, 24));
+      advice->push_back({Advice::Tone::kHint,
+                         text + ". Give it larger inputs, or keep the model on one device.",
+                         "Show",
+                         {},
+                         "devices",
+                         {},
+                         "",
+                         ""});
+    }
+  }
+}
+
 void adviseOnSlowest(const JobIndex& index, std::vector<Advice>* advice) {
   const RunIndex& run = index.optimized.run != nullptr ? index.optimized : index.baseline;
   std::vector<const OperationRow*> rows;
@@ -460,6 +489,7 @@ std::vector<Advice> makeAdvice(const JobRecord& job, const JobIndex& index) {
   adviseOnConversions(index, &advice);
   adviseOnLayouts(index, &advice);
   adviseOnKernels(index, &advice);
+  adviseOnCopies(index, &advice);
   adviseOnSlowest(index, &advice);
   adviseOnPrecision(job, index, &advice);
   adviseOnDeclines(job, &advice);

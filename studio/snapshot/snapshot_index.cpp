@@ -191,6 +191,7 @@ std::shared_ptr<const JobIndex> buildJobIndex(const JobRecord& job) {
     index->origin_by_id.emplace(job.model.origins[o].id, static_cast<std::int32_t>(o));
   }
   index->waterfall = waterfallOf(job);
+  index->devices = compareDevices(job);
   index->advice = makeAdvice(job, *index);
   return index;
 }

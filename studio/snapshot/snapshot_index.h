@@ -10,6 +10,7 @@
 
 #include "core/record/noise.h"
 #include "core/record/records.h"
+#include "profiler/device_comparison.h"
 #include "profiler/statistics.h"
 #include "profiler/waterfall.h"
 #include "studio/snapshot/kind_group.h"
@@ -85,6 +86,7 @@ struct JobIndex {
   Interval speedup;     // speed of optimized over baseline; its value is 0 if not measured
   NoiseVerdict noise;   // whether the machine was quiet meanwhile
   Waterfall waterfall;  // where the difference between baseline and optimized comes from; without bars: not known
+  std::vector<DeviceComparison> devices;  // the optimized runs of several devices, per precision
   std::vector<Advice> advice;
   std::unordered_map<OriginId, std::vector<std::int32_t>> remarks_of_origin;
   std::unordered_map<OriginId, std::int32_t> origin_by_id;  // index into ModelRecord::origins

@@ -200,6 +200,27 @@ TEST(DevicePlan, OutputsThatAreInputsConstantsViewsOrTwice) {
             "");
 }
 
+// tanh stands between two steps of the host: two copies, or none.
+TEST(DevicePlan, AStepStaysOnTheHostWhereCopiesTakeLonger) {
+  const std::string nodes = nodeOf("softmax{axis=1}", "[0,-1]", 3) + "," + nodeOf("pointwise{}|tanh", "[3]", 4) + "," +
+                            nodeOf("softmax{axis=1}", "[4,-1]", 5) + "," + nodeOf("pointwise{}|relu", "[1]", 6) + "," +
+                            nodeOf("pointwise{}|exp", "[6]", 7) + "," + nodeOf("pointwise{}|sqrt", "[7]", 8);
+  MadeUpDevice& device = MadeUpDevice::get();
+  for (const bool is_slow : {false, true}) {
+    device.setCopyNs(is_slow ? 800 : 10);
+    const DeviceRun run(nodes, "[5,8]", {OpKind::kPointwise});
+    EXPECT_EQ(run.wrong(), "");
+    const std::size_t expected = is_slow ? 3 : 4;
+    EXPECT_EQ(stepsBy(*run.plan, "made_up").size(), expected) << "the three that share two copies stay";
+    const auto& dispatches = run.plan->dispatches();
+    const auto why = std::find_if(dispatches.begin(), dispatches.end(), [](const DispatchRecord& each) {
+      return each.reason == "copies to and from the device would take 2 us, the host needs about 1";
+    });
+    EXPECT_EQ(why != dispatches.end(), is_slow);
+  }
+  device.setCopyNs(1);
+}
+
 TEST(DevicePlan, TimedAndObservedRunsSeeTheDevice) {
   const DeviceRun run(nodeOf("pointwise{}|tanh", "[0]", 3) + "," + nodeOf("softmax{axis=1}", "[3,-1]", 4), "[4]",
                       {OpKind::kPointwise});

@@ -125,8 +125,7 @@ class MadeUpKernel final : public Kernel {
 MadeUpDevice::MadeUpDevice() {
   properties_.id = {DeviceKind::kXpu, 0};
   properties_.name = "made up";
-  properties_.copy_latency_ns = 1000;
-  properties_.copy_bytes_per_ns = 10;
+  properties_.copy_latency_ns = 1;
 }
 
 MadeUpDevice& MadeUpDevice::get() {

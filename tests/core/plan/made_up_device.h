@@ -34,6 +34,9 @@ class MadeUpDevice final : public Device {
   // Opens all memory of the device to the host while `work` runs.
   void unlocked(const std::function<void()>& work);
 
+  // What plans expect a copy to take; 1 ns, so that it moves no step, until a test says otherwise.
+  void setCopyNs(double ns) { properties_.copy_latency_ns = ns; }
+
   bool has_clock = false;  // true: says that its span number N, from 0, begins at 1000 (N + 1) and takes 100 + N
 
  private:

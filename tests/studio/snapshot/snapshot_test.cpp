@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/record/device_copy_name.h"
 #include "core/record/slow_reasons.h"
 #include "core/record/warning_reasons.h"
 #include "studio/ui/selection.h"
@@ -51,6 +52,36 @@ TEST(Snapshot, OriginsLeadFromEveryStageToTheSameRows) {
     ASSERT_EQ(nodes.size(), 1U) << node.name;
     EXPECT_FALSE(rowsOf(index.optimized, node.origins).empty()) << node.name;
   }
+}
+
+// The optimized run again on a device, with a copy that takes as long as a third of it.
+TEST(Snapshot, DevicesSideBySideAndWhatCopiesTake) {
+  JobRecord job = *testing::resnetJob();
+  const auto cpu =
+      std::find_if(job.runs.begin(), job.runs.end(), [](const RunRecord& run) { return run.variant == "optimized"; });
+  ASSERT_NE(cpu, job.runs.end());
+  RunRecord device = *cpu;
+  device.device = "opencl";
+  StepRecord copy = device.steps.back();
+  copy.index = static_cast<std::int32_t>(device.steps.size());
+  copy.name = "cpu to xpu:0: conv1";
+  copy.kind = "reorder";
+  copy.kernel = kDeviceCopyName;
+  StepTime time;
+  time.step = copy.index;
+  time.elapsed_ns.assign(3, device.latency_ns[0] / 3);
+  device.steps.push_back(copy);
+  device.step_times.push_back(time);
+  for (std::int64_t& ns : device.latency_ns) ns += ns / 3;
+  job.runs.insert(cpu, device);
+  const auto index = buildJobIndex(job);
+  ASSERT_EQ(index->devices.size(), 1u);
+  ASSERT_EQ(index->devices[0].runs.size(), 2u);
+  const auto told = std::find_if(index->advice.begin(), index->advice.end(), [](const Advice& each) {
+    return each.text.find("1 copy to and from opencl takes") != std::string::npos;
+  });
+  ASSERT_NE(told, index->advice.end());
+  EXPECT_EQ(told->tab, "devices");
 }
 
 TEST(Snapshot, BaselineOfAStepIsTheSumOverItsOrigins) {

@@ -36,11 +36,11 @@ TEST(Actions, StandInTheOrderOfTheirGroups) {
     if (firsts.empty() || firsts.back() != group) firsts.push_back(group);
   }
   const std::vector<std::string> expected = {
-      "run",      "file",   "palette",  "shortcuts", "words",   "tune",     "verify",     "advice",
-      "report",   "pass",   "graph",    "view",      "compare", "color",    "panel",      "inspector",
-      "tab",      "row",    "table",    "waterfall", "curves",  "training", "operations", "library",
-      "remarks",  "source", "values",   "runs",      "kernel",  "override", "scope",      "point",
-      "override", "group",  "timeline", "theme",     "scale"};
+      "run",     "file",     "palette", "shortcuts", "words",   "tune",     "verify",   "advice",
+      "report",  "pass",     "graph",   "view",      "compare", "color",    "panel",    "inspector",
+      "tab",     "row",      "table",   "waterfall", "curves",  "training", "devices",  "operations",
+      "library", "remarks",  "source",  "values",    "runs",    "kernel",   "override", "scope",
+      "point",   "override", "group",   "timeline",  "theme",   "scale"};
   EXPECT_EQ(firsts, expected);
 }
 
