@@ -220,6 +220,26 @@ TEST(Effects, ForksArePlannedWithTheRest) {
   EXPECT_NE(raises.rewritten.get_method("forward").graph()->toString(false).find("prim::fork"), std::string::npos);
 }
 
+TEST(Effects, ForksKeptInListsArePlannedWithTheRest) {
+  const std::string body =
+      "    w = self.w\n"
+      "    futures = annotate(List[Future[Tensor]], [])\n"
+      "    for i in range(3):\n"
+      "      f = fork(__torch__.once, torch.mul(x, i), w)\n"
+      "      _0 = torch.append(futures, f)\n"
+      "    y = torch.relu(torch.linear(x, w))\n"
+      "    for j in range(torch.len(futures)):\n"
+      "      y = torch.add(y, torch.wait(futures[j]))\n"
+      "    return torch.exp(torch.sigmoid(y))\n";
+  const std::string once =
+      "def once(x: Tensor, w: Tensor) -> Tensor:\n"
+      "  return torch.tanh(torch.linear(x, w))\n";
+  const OptimizedModel result =
+      expectSame(classModule(body, weight({4, 4}), once), {{at::randn({2, 4})}, {at::randn({3, 4})}});
+  EXPECT_GE(result.coverage.nodes, 0.7);  // the list of what was awaited is read by the interpreter
+  EXPECT_EQ(result.rewritten.get_method("forward").graph()->toString(false).find("prim::fork"), std::string::npos);
+}
+
 // The schema of instance_norm does not say that it writes into its statistics.
 TEST(Effects, RunningStatisticsOfInstanceNormAreUpdated) {
   const Module module = scriptModule(R"(
