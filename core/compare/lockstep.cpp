@@ -11,6 +11,7 @@
 #include "core/model/run_mode.h"
 #include "core/quantization/quantized_value.h"
 #include "core/torch/random_numbers.h"
+#include "core/torch/silent_writes.h"
 #include "core/torch/torch_error.h"
 
 namespace ipex_studio {
@@ -25,8 +26,7 @@ using torch::jit::Value;
 // True if a node writes into a value that exists already.
 bool writesInPlace(Graph& graph) {
   for (const Node* node : allNodes(graph)) {
-    const auto* schema = node->maybeSchema();
-    if (schema == nullptr ? !node->blocks().empty() : schema->is_mutable()) return true;
+    if (node->maybeSchema() == nullptr ? !node->blocks().empty() : writesOperands(node)) return true;
   }
   return false;
 }

@@ -7,6 +7,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/torch/silent_writes.h"
+
 namespace ipex_studio {
 
 using torch::jit::Node;
@@ -108,6 +110,9 @@ class NameWalk {
   bool followOperand(const Value* name, const torch::jit::Use& use) {
     const auto& arguments = use.user->schema().arguments();
     if (use.offset >= arguments.size() || setsMemory(use.user)) return false;
+    for (const Value* written : silentlyWritten(use.user)) {
+      if (written == name) return false;
+    }
     const auto* alias = arguments[use.offset].alias_info();
     if (!isContainer(name)) {
       if (alias == nullptr) return true;
@@ -157,12 +162,19 @@ const Value* viewed(const Value* value) {
 }  // namespace
 
 bool mayReturnInput(const Node* node) {
-  static const std::unordered_set<std::string> names = {"dropout",       "feature_dropout",
-                                                        "alpha_dropout", "feature_alpha_dropout",
-                                                        "type_as",       "broadcast_tensors",
-                                                        "atleast_1d",    "atleast_2d",
-                                                        "atleast_3d",    "einsum",
-                                                        "meshgrid",      "tensordot"};
+  static const std::unordered_set<std::string> names = {"dropout",
+                                                        "feature_dropout",
+                                                        "alpha_dropout",
+                                                        "feature_alpha_dropout",
+                                                        "type_as",
+                                                        "broadcast_tensors",
+                                                        "atleast_1d",
+                                                        "atleast_2d",
+                                                        "atleast_3d",
+                                                        "einsum",
+                                                        "meshgrid",
+                                                        "tensordot",
+                                                        "_no_grad_embedding_renorm_"};
   return names.count(node->kind().toUnqualString()) != 0;
 }
 

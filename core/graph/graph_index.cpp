@@ -9,6 +9,7 @@
 #include "core/base/fnv.h"
 #include "core/graph/differentiated.h"
 #include "core/graph/strides.h"
+#include "core/torch/silent_writes.h"
 
 namespace ipex_studio {
 
@@ -217,8 +218,8 @@ void disguiseDifferentiated(Graph& graph, MetNodes* met) {
   if (std::none_of(met->kinds.begin(), met->kinds.end(), gradient)) return;
   const NodeSet found = differentiatedNodes(graph);
   for (std::size_t n = 0; n < met->nodes.size(); ++n) {
-    const c10::FunctionSchema* schema = met->nodes[n]->maybeSchema();
-    if (found.contains(met->nodes[n]) && schema != nullptr && !schema->is_mutable()) met->kinds[n] = kHidden;
+    const Node* node = met->nodes[n];
+    if (found.contains(node) && node->maybeSchema() != nullptr && !writesOperands(node)) met->kinds[n] = kHidden;
   }
 }
 

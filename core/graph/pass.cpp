@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/torch/silent_writes.h"
+
 namespace ipex_studio {
 
 using torch::jit::Graph;
@@ -67,7 +69,7 @@ MemoryWrites PassContext::writesAround(const torch::jit::Value* value) {
   std::vector<Node*> writers, loops;
   bool all_known = known(value);  // a loop that was unrolled has new nodes
   for (Node* node : nodesThatMayWrite()) {
-    if (node->kind() == c10::prim::SetAttr) continue;
+    if (node->kind() == c10::prim::SetAttr || (node->maybeSchema() != nullptr && !writesOperands(node))) continue;
     writers.push_back(node);
     all_known = all_known && !node->outputs().empty() && known(node->output(0));
   }

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/graph/graph_index.h"
 #include "core/graph/reasons.h"
+#include "core/torch/silent_writes.h"
 
 namespace ipex_studio {
 
@@ -256,7 +257,9 @@ void Rewriter::branch(Value* condition, at::ArrayRef<Value*> known, at::ArrayRef
 bool Rewriter::formMayWrite(c10::Symbol kind, std::size_t operands) {
   if (isOpaque(kind)) return true;
   const auto [forms, unknown] = writing_forms_.try_emplace(kind);
-  if (unknown) {
+  if (unknown && mayWriteSilently(kind)) {
+    forms->second.push_back(kAnyNumber);
+  } else if (unknown) {
     for (const auto& op : torch::jit::getAllOperatorsFor(kind)) {
       if (op->schema().is_mutable())
         forms->second.push_back(op->schema().is_vararg() ? kAnyNumber : op->schema().arguments().size());
@@ -268,8 +271,7 @@ bool Rewriter::formMayWrite(c10::Symbol kind, std::size_t operands) {
 
 bool Rewriter::mayWrite(const Node* node) {
   if (isOpaque(node->kind())) return true;
-  const auto* schema = formMayWrite(node->kind(), node->inputs().size()) ? node->maybeSchema() : nullptr;
-  return schema != nullptr && schema->is_mutable();
+  return formMayWrite(node->kind(), node->inputs().size()) && writesOperands(node);
 }
 
 NodeWalk Rewriter::nodesThatMayWrite(const GraphIndex& graph_index) {

@@ -7,6 +7,7 @@
 
 #include "core/graph/fresh_values.h"
 #include "core/graph/origins.h"
+#include "core/torch/silent_writes.h"
 
 namespace ipex_studio {
 
@@ -77,13 +78,16 @@ std::vector<Carried> carriedBy(const std::vector<Node*>& loops) {
 MemoryWrites memoryWrites(std::vector<Node*> writers, const std::vector<Node*>& loops,
                           const torch::jit::AliasDb& aliases) {
   MemoryWrites writes{std::move(writers), {}};
+  for (const Node* writer : writes.writers) {
+    for (Value* written : silentlyWritten(writer)) writes.untold.push_back(written);
+  }
   std::vector<Carried> open = carriedBy(loops);
   for (bool found = true; found;) {
     const auto written = std::partition(open.begin(), open.end(), [&](const Carried& carried) {
-      return !aliases.hasWriters(carried.from) && !sharesWithAny(carried.from, writes.carried, aliases);
+      return !aliases.hasWriters(carried.from) && !sharesWithAny(carried.from, writes.untold, aliases);
     });
     found = written != open.end();
-    for (auto it = written; it != open.end(); ++it) writes.carried.push_back(it->to);
+    for (auto it = written; it != open.end(); ++it) writes.untold.push_back(it->to);
     open.erase(written, open.end());
   }
   return writes;
@@ -93,7 +97,7 @@ MemoryWrites memoryWrites(torch::jit::Graph& graph, const torch::jit::AliasDb& a
   std::vector<Node*> writers, loops;
   for (Node* node : allNodes(graph)) {
     const auto* schema = node->maybeSchema();
-    const bool writes = schema == nullptr ? !node->kind().is_prim() : schema->is_mutable();
+    const bool writes = schema == nullptr ? !node->kind().is_prim() : writesOperands(node);
     const bool waits = node->kind() == c10::aten::wait;  // what was forked may have written
     if (writes || waits || node->kind() == c10::prim::SetAttr || node->hasSideEffects()) writers.push_back(node);
     if (node->kind() == c10::prim::Loop) loops.push_back(node);
@@ -102,14 +106,14 @@ MemoryWrites memoryWrites(torch::jit::Graph& graph, const torch::jit::AliasDb& a
 }
 
 bool isWritten(const Value* value, const MemoryWrites& writes, const torch::jit::AliasDb& aliases) {
-  return (aliases.hasWriters(value) || sharesWithAny(value, writes.carried, aliases)) && !isOnlyRead(value);
+  return (aliases.hasWriters(value) || sharesWithAny(value, writes.untold, aliases)) && !isOnlyRead(value);
 }
 
 bool mayBeWrittenAfter(const Value* value, const Node* node, const MemoryWrites& writes,
                        const torch::jit::AliasDb& aliases) {
-  const bool is_carried = sharesWithAny(value, writes.carried, aliases);
-  if ((!is_carried && !aliases.hasWriters(value)) || isOnlyRead(value)) return false;
-  if (is_carried) return true;
+  const bool is_untold = sharesWithAny(value, writes.untold, aliases);
+  if ((!is_untold && !aliases.hasWriters(value)) || isOnlyRead(value)) return false;
+  if (is_untold) return true;
   if (value->node()->kind() == c10::prim::Constant) return true;
   const torch::jit::ValueSet values{value};
   return std::any_of(writes.writers.begin(), writes.writers.end(), [&](Node* writer) {

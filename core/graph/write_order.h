@@ -10,9 +10,9 @@ namespace ipex_studio {
 // The writers to the memory of a graph.
 struct MemoryWrites {
   std::vector<torch::jit::Node*> writers;  // operators in place and calls whose effects are not known
-  // Values that a loop hands to its next round, or on if it has no round, where their memory is written to under
-  // another name. libtorch's alias analysis does not follow these.
-  std::vector<torch::jit::Value*> carried;
+  // Values whose memory is written to and libtorch's alias analysis does not know: those that a loop hands to its next
+  // round, or on if it has no round, where they are written to under another name; and what operators write silently.
+  std::vector<torch::jit::Value*> untold;
 };
 
 // `writers`: all of the graph; `loops`: all prim::Loop of it; `aliases` knows them.

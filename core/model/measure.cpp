@@ -157,20 +157,24 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
   std::vector<std::pair<Node*, NodeSamples>> nodes;
   std::unordered_map<Node*, std::size_t> index;
   const PlaceOrigins places(*graph, origins);
+  const auto region_kind = c10::Symbol::fromQualString("ipex_studio::region");
+  // Its own time counts for the run: what can be said before is not said here.
   NodeRunner runner(*graph, [&](Node* node, std::int64_t begin, std::int64_t elapsed) {
-    const std::string kind = node->kind().toQualString();
-    if (kind == "ipex_studio::region" || node->owningBlock() != graph->block()) return;
+    if (node->kind() == region_kind || node->owningBlock() != graph->block()) return;
     const auto [at, fresh] = index.emplace(node, nodes.size());
     if (fresh) {
-      const std::string path = modulePath(node);
-      nodes.push_back({node, {kind, path, places.of(node), {}, {}}});
+      nodes.push_back({node, {node->kind().toQualString(), modulePath(node), places.of(node), {}, {}}});
+      nodes.back().second.begin_ns.reserve(static_cast<std::size_t>(iterations));
+      nodes.back().second.elapsed_ns.reserve(static_cast<std::size_t>(iterations));
     }
     nodes[at->second].second.begin_ns.push_back(begin);
     nodes[at->second].second.elapsed_ns.push_back(elapsed);
   });
-  runner.run(arguments);  // plans are compiled here
-  nodes.clear();
-  index.clear();
+  runner.run(arguments);  // plans are compiled here, and nodes become known
+  for (auto& [node, samples] : nodes) {
+    samples.begin_ns.clear();
+    samples.elapsed_ns.clear();
+  }
   const std::vector<torch::jit::IValue> regions = regionObjects(module);
   for (const auto& region : regions) callRegion(region, "start_profile");
   const std::int64_t start = nowNs();

@@ -26,6 +26,22 @@ const Node* topLevel(const Node* node, const Block* top) {
   return node;
 }
 
+// True for kinds that runConstructor() knows.
+bool isConstructor(c10::Symbol kind) {
+  switch (kind) {
+    case c10::prim::ListConstruct:
+    case c10::prim::DictConstruct:
+    case c10::prim::ListUnpack:
+    case c10::prim::TupleUnpack:
+    case c10::prim::TupleConstruct:
+    case c10::prim::unchecked_cast:
+    case c10::prim::isinstance:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 NodeRunner::NodeRunner(torch::jit::Graph& graph, Hook hook) : graph_(graph), hook_(std::move(hook)) {
@@ -106,6 +122,7 @@ void NodeRunner::runNext(Node* node) {
 
 Stack NodeRunner::operands(Node* node) const {
   Stack stack;
+  stack.reserve(node->inputs().size() + 1);
   for (const Value* input : node->inputs()) stack.push_back(values_.at(input));
   return stack;
 }
@@ -137,19 +154,33 @@ void NodeRunner::runNode(Node* node) {
     default:
       break;
   }
-  if (runConstructor(node)) return;
-  if (isInterpreterInstruction(node->kind()) || node->maybeOperator() == nullptr || !node->blocks().empty())
-    return interpret(node);
+  Prepared& how = prepared(node);
+  if (how.way == Prepared::Way::kConstructor) return runConstructor(node);
+  if (how.way == Prepared::Way::kInterpreter) return interpret(node);
   Stack stack = operands(node);
   // Operators with any number of arguments (print, format) read that number from the top of the stack, as in the
   // interpreter.
-  if (node->schema().is_vararg()) stack.emplace_back(static_cast<std::int64_t>(node->inputs().size()));
-  node->getOperation()(stack);
+  if (how.takes_count) stack.emplace_back(static_cast<std::int64_t>(node->inputs().size()));
+  (*how.operation)(stack);
   store(node, std::move(stack));
 }
 
+NodeRunner::Prepared& NodeRunner::prepared(Node* node) {
+  const auto [found, fresh] = prepared_.try_emplace(node);
+  Prepared& how = found->second;
+  if (!fresh) return how;
+  if (isConstructor(node->kind())) {
+    how.way = Prepared::Way::kConstructor;
+  } else if (!isInterpreterInstruction(node->kind()) && node->maybeOperator() != nullptr && node->blocks().empty()) {
+    how.way = Prepared::Way::kOperator;
+    how.operation = node->getOperation();
+    how.takes_count = node->schema().is_vararg();
+  }
+  return how;
+}
+
 // Runs kinds for which the interpreter has instructions instead of operators (its functions for them are not exported).
-bool NodeRunner::runConstructor(Node* node) {
+void NodeRunner::runConstructor(Node* node) {
   Stack given = operands(node);
   switch (node->kind()) {
     case c10::prim::ListConstruct: {
@@ -180,8 +211,6 @@ bool NodeRunner::runConstructor(Node* node) {
                                    : c10::ivalue::Tuple::create(std::move(given)))};
       break;
     }
-    case c10::prim::unchecked_cast:
-      break;  // the operand is the result
     case c10::prim::isinstance: {
       bool any = false;
       for (const c10::TypePtr& type : node->tys(c10::attr::types)) any = any || given[0].type()->isSubtypeOf(*type);
@@ -189,10 +218,9 @@ bool NodeRunner::runConstructor(Node* node) {
       break;
     }
     default:
-      return false;
+      break;  // prim::unchecked_cast: the operand is the result
   }
   store(node, std::move(given));
-  return true;
 }
 
 void NodeRunner::runObject(Node* node) {

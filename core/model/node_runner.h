@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -49,7 +50,15 @@ class NodeRunner {
   void enter(torch::jit::Node* node);
   void exit();
   void interpret(torch::jit::Node* node);
-  bool runConstructor(torch::jit::Node* node);
+  // How a node is run, found out once: looking an operator up takes longer than small operators do.
+  struct Prepared {
+    enum class Way { kConstructor, kOperator, kInterpreter };
+    Way way = Way::kInterpreter;
+    std::optional<torch::jit::Operation> operation;  // of an operator
+    bool takes_count = false;                        // true: it reads the number of its operands from the stack
+  };
+  Prepared& prepared(torch::jit::Node* node);
+  void runConstructor(torch::jit::Node* node);
   void store(torch::jit::Node* node, std::vector<torch::jit::IValue> results);
   torch::jit::Stack operands(torch::jit::Node* node) const;
 
@@ -59,6 +68,7 @@ class NodeRunner {
   torch::jit::Node* next_ = nullptr;  // of the top level, between steps
   std::unordered_map<const torch::jit::Value*, torch::jit::IValue> values_;
   std::unordered_map<const torch::jit::Node*, std::vector<const torch::jit::Value*>> dead_after_;  // top level
+  std::unordered_map<const torch::jit::Node*, Prepared> prepared_;
   std::vector<torch::jit::IValue> entered_;  // context managers of prim::Enter whose prim::Exit has not come
   std::unordered_map<const torch::jit::Node*, InterpretedNode> interpreted_;
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/graph/origins.h"
+#include "core/torch/silent_writes.h"
 
 namespace ipex_studio {
 namespace {
@@ -28,7 +29,7 @@ bool isView(const std::string& kind) {
 
 bool drawsOrWrites(const Node* node, const std::string& kind) {
   return kind.find("rand") != std::string::npos || kind.find("dropout") != std::string::npos || kind.back() == '_' ||
-         node->hasSideEffects();
+         node->hasSideEffects() || writesOperands(node);
 }
 
 bool isTensor(const Value* value) { return value->type()->isSubtypeOf(*c10::TensorType::get()); }

@@ -15,6 +15,7 @@
 #include "core/graph/random_nodes.h"
 #include "core/graph/rewrite_matches.h"
 #include "core/torch/interpreted_node.h"
+#include "core/torch/silent_writes.h"
 #include "core/torch/tensor_types.h"
 #include "passes/pass_list.h"
 
@@ -50,7 +51,7 @@ bool mayRun(const Node* node) {
   if (!node->blocks().empty() || node->outputs().empty()) return false;
   const bool builds = kind == prim::ListConstruct || kind == prim::TupleConstruct || kind == prim::ListUnpack;
   if (!builds && (isInterpreterInstruction(kind) || node->maybeSchema() == nullptr)) return false;
-  return !drawsRandomNumbers(node) && !node->hasSideEffects();
+  return !drawsRandomNumbers(node) && !node->hasSideEffects() && silentlyWritten(node).empty();
 }
 
 bool holdsTensors(const Value* value) { return ipex_studio::holdsTensors(*value->type()); }

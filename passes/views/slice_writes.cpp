@@ -1,9 +1,13 @@
 #include "passes/views/slice_writes.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/graph/fused_op.h"
+#include "core/torch/silent_writes.h"
 #include "passes/match/aliasing.h"
 #include "passes/match/node_writer.h"
 
@@ -33,8 +37,7 @@ std::vector<Node*> slicesOf(const Node* write) {
 }
 
 bool mayWriteAnything(const Node* node) {
-  const auto* schema = node->maybeSchema();
-  return schema == nullptr || schema->is_mutable() || !node->blocks().empty();
+  return node->maybeSchema() == nullptr || writesOperands(node) || !node->blocks().empty();
 }
 
 // True if all readers of the operator's result see the value that it wrote: they follow it with no other write between.
@@ -42,7 +45,7 @@ bool isReadAtOnce(const Node* write) {
   return std::all_of(write->output()->uses().begin(), write->output()->uses().end(), [&](const torch::jit::Use& use) {
     const auto* schema = use.user->maybeSchema();
     if (schema == nullptr || use.offset >= schema->arguments().size() ||
-        schema->arguments()[use.offset].alias_info() != nullptr)
+        schema->arguments()[use.offset].alias_info() != nullptr || !silentlyWritten(use.user).empty())
       return false;
     const Node* at = write->next();
     for (int steps = 0; steps < kLookedAhead && at != use.user; ++steps, at = at->next()) {
@@ -56,6 +59,35 @@ bool isReadAtOnce(const Node* write) {
 bool isReadAfter(const Value* value, const Node* node) {
   return std::any_of(value->uses().begin(), value->uses().end(),
                      [&](const torch::jit::Use& use) { return use.user->isAfter(node); });
+}
+
+// The only index of aten::index_put_ and the axis that it begins at; nullopt: it has several, or none.
+std::optional<std::pair<Value*, std::size_t>> onlyIndex(const Node* node) {
+  const auto indices = decidedElements(node->input(1));
+  if (!indices) return std::nullopt;
+  std::optional<std::pair<Value*, std::size_t>> found;
+  for (std::size_t axis = 0; axis < indices->size(); ++axis) {
+    if (isNone((*indices)[axis])) continue;
+    if (found) return std::nullopt;
+    found = {node->input(1)->node()->input(axis), axis};
+  }
+  return found;
+}
+
+// masked_fill, or where if there is more than a number to write, by the only index of aten::index_put_, which leaves
+// out the last axes.
+Node* createMaskedFill(Rewriter& rewriter, Node* node) {
+  NodeWriter write(rewriter, node, at::kBool);
+  const auto [index, axis] = *onlyIndex(node);
+  Value* mask = index;
+  const std::size_t rank = knownSizes(node->input(0))->size() - axis;
+  for (std::vector<std::int64_t> sizes = *knownSizes(mask); sizes.size() < rank;) {
+    sizes.push_back(1);
+    mask = write.make("aten::unsqueeze", {mask, write.number(-1)}, sizes);
+  }
+  if (!knownSizes(node->input(2))->empty())
+    return rewriter.create("aten::where", {mask, node->input(2), node->input(0)}, node);
+  return rewriter.create("aten::masked_fill", {node->input(0), mask, node->input(2)}, node);
 }
 
 Decline declineCopy(const Node* node) {
@@ -100,24 +132,15 @@ bool isReadBefore(const Value* view, const Node* node) {
 
 bool fillsByMask(const Node* node) {
   if (node->kind() != aten::index_put_ || constantBool(node->input(3)) != false) return false;
-  const auto indices = decidedElements(node->input(1));
+  const auto index = onlyIndex(node);
   const auto x = knownSizes(node->input(0)), value = knownSizes(node->input(2));
-  if (!indices || indices->size() != 1 || !x || !value || !value->empty()) return false;
-  const auto mask = knownSizes((*indices)[0]);
-  return knownDtype((*indices)[0]) == at::kBool && mask && !mask->empty() && mask->size() <= x->size() &&
+  if (!index || !x || !value) return false;
+  const auto mask = knownSizes(index->first);
+  if (knownDtype(index->first) != at::kBool || !mask || mask->empty()) return false;
+  const std::size_t chosen = index->second + mask->size();
+  // What has an axis for the chosen elements need not be one value for all of them.
+  return chosen <= x->size() && value->size() <= x->size() - chosen &&
          knownDtype(node->input(2)) == knownDtype(node->input(0));
-}
-
-// masked_fill by the only index of aten::index_put_, which leaves out the last axes.
-Node* createMaskedFill(Rewriter& rewriter, Node* node) {
-  NodeWriter write(rewriter, node, at::kBool);
-  Value* mask = node->input(1)->node()->input(0);
-  const std::size_t rank = knownSizes(node->input(0))->size();
-  for (std::vector<std::int64_t> sizes = *knownSizes(mask); sizes.size() < rank;) {
-    sizes.push_back(1);
-    mask = write.make("aten::unsqueeze", {mask, write.number(-1)}, sizes);
-  }
-  return rewriter.create("aten::masked_fill", {node->input(0), mask, node->input(2)}, node);
 }
 
 Node* createPlain(Rewriter& rewriter, Node* node) {

@@ -15,7 +15,8 @@ bool isReadBefore(const torch::jit::Value* view, const torch::jit::Node* node);
 // Could `node` keep another name for the memory of its operand?
 bool namesOperand(const torch::jit::Node* node, const torch::jit::Value* operand);
 
-// True for aten::index_put_(x, [mask], value, False) of a mask over the first axes and a tensor without dimensions.
+// True for aten::index_put_(x, [None …, mask], value, False) of one value for all that the mask chooses: a tensor that
+// has at most the axes behind those of the mask.
 bool fillsByMask(const torch::jit::Node* node);
 
 // A new node before the in-place `node` that computes what it writes, from its operands.

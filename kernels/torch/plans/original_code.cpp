@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/torch/silent_writes.h"
 #include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
@@ -32,7 +33,7 @@ bool isHarmless(const Node& node) {
   if (space != "aten" && space != "ipex_studio") return false;
   if (isOneOf(node, {"aten::as_strided", "aten::as_strided_copy", "ipex_studio::region"})) return false;
   const c10::FunctionSchema& schema = node.schema();
-  if (schema.is_mutable() || node.hasSideEffects()) return false;
+  if (writesOperands(&node) || node.hasSideEffects()) return false;
   const auto& arguments = schema.arguments();
   const bool words = std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
     return argument.type()->kind() == c10::TypeKind::StringType && !argument.default_value();

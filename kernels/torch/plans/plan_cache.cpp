@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "core/base/clock.h"
 #include "core/base/huge_pages.h"
@@ -75,15 +76,6 @@ std::size_t placeOf(PlanProfile& profile, const Plan& plan) {
   return as_long && profile.plan_begins.size() >= kProfiledPlans ? *as_long : addSteps(profile, plan);
 }
 
-void append(PlanProfile& profile, const Plan& plan, const std::vector<std::int64_t>& begin,
-            const std::vector<std::int64_t>& elapsed) {
-  const std::size_t first = placeOf(profile, plan);
-  for (std::size_t step = 0; step < begin.size(); ++step) {
-    profile.begin_ns[first + step].push_back(begin[step]);
-    profile.elapsed_ns[first + step].push_back(elapsed[step]);
-  }
-}
-
 // True if values lie in floats of two bytes or in integers of one somewhere.
 bool computesBelowFp32(const PlanSpec& spec) {
   const auto isSmall = [](DType dtype) { return dtype != DType::kBool && elementBytes(dtype) < 4; };
@@ -131,6 +123,15 @@ const KernelList& processKernels() {
 }
 
 void setPlanBudget(std::size_t bytes) { budget_bytes = bytes; }
+
+void PlanCache::Entry::addTimes(PlanProfile& to, const std::vector<std::int64_t>& begin,
+                                const std::vector<std::int64_t>& elapsed) {
+  if (std::exchange(profile, to.number) != to.number) profile_place = placeOf(to, *plan);
+  for (std::size_t step = 0; step < begin.size(); ++step) {
+    to.begin_ns[profile_place + step].push_back(begin[step]);
+    to.elapsed_ns[profile_place + step].push_back(elapsed[step]);
+  }
+}
 
 // --- PlanCache -------------------------------------------------------------------------------------------------------
 
@@ -479,7 +480,7 @@ bool PlanCache::tryRun(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef
   if (profile_) {
     std::vector<std::int64_t> begin(lease.plan().steps().size()), elapsed(begin.size());
     running.instance.runTimed(running.inputs.data(), running.outputs.data(), begin.data(), elapsed.data());
-    append(*profile_, lease.plan(), begin, elapsed);
+    lease.entry().addTimes(*profile_, begin, elapsed);
   } else if (value_hook_) {
     running.instance.runObserved(running.inputs.data(), running.outputs.data(), value_hook_);
   } else {

@@ -40,6 +40,9 @@ struct PlanProfile {
   std::vector<std::vector<std::int64_t>> begin_ns;    // per step, per run; steady clock
   std::vector<std::vector<std::int64_t>> elapsed_ns;  // per step, per run
   std::vector<std::size_t> plan_begins;               // index of the first step of each plan
+  std::uint64_t number = next_number++;               // of no other profile of the process
+
+  static inline std::atomic<std::uint64_t> next_number{1};
 };
 
 // Arenas (arena_pool.h) and prepared operations of all plan caches of the process together. Once they hold more, each

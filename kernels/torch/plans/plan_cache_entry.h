@@ -182,6 +182,9 @@ struct PlanCache::Entry {
     plan_bytes -= bytes();
   }
 
+  // Appends the times of one run of the plan to a profile.
+  void addTimes(PlanProfile& to, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& elapsed);
+
   bool sharesArena() const { return plan->hostArenaBytes() >= kSharedArenaBytes; }
   std::size_t instanceBytes() const {
     const std::size_t shared = sharesArena() ? plan->hostArenaBytes() : 0;
@@ -235,6 +238,8 @@ struct PlanCache::Entry {
   std::atomic<std::uint64_t> last_use{0};   // PlanCache::clock_ at the time
   std::atomic<bool> came_back{false};       // for a second run
   std::atomic<std::int32_t> timed_runs{0};  // of the first ones
+  std::uint64_t profile = 0;                // number of the profile that profile_place is of
+  std::size_t profile_place = 0;            // of the plan's first step
   std::atomic<std::int32_t> users{1};       // the table, and each run
   std::atomic<std::size_t> instances{0};
   std::array<std::atomic<Running*>, kHomeSlots> idle{};

@@ -220,6 +220,26 @@ TEST(Effects, ForksArePlannedWithTheRest) {
   EXPECT_NE(raises.rewritten.get_method("forward").graph()->toString(false).find("prim::fork"), std::string::npos);
 }
 
+TEST(Effects, ForksKeptInListsArePlannedWithTheRest) {
+  const std::string body =
+      "    w = self.w\n"
+      "    futures = annotate(List[Future[Tensor]], [])\n"
+      "    for i in range(3):\n"
+      "      f = fork(__torch__.once, torch.mul(x, i), w)\n"
+      "      _0 = torch.append(futures, f)\n"
+      "    y = torch.relu(torch.linear(x, w))\n"
+      "    for j in range(torch.len(futures)):\n"
+      "      y = torch.add(y, torch.wait(futures[j]))\n"
+      "    return torch.exp(torch.sigmoid(y))\n";
+  const std::string once =
+      "def once(x: Tensor, w: Tensor) -> Tensor:\n"
+      "  return torch.tanh(torch.linear(x, w))\n";
+  const OptimizedModel result =
+      expectSame(classModule(body, weight({4, 4}), once), {{at::randn({2, 4})}, {at::randn({3, 4})}});
+  EXPECT_GE(result.coverage.nodes, 0.7);  // the list of what was awaited is read by the interpreter
+  EXPECT_EQ(result.rewritten.get_method("forward").graph()->toString(false).find("prim::fork"), std::string::npos);
+}
+
 // The schema of instance_norm does not say that it writes into its statistics.
 TEST(Effects, RunningStatisticsOfInstanceNormAreUpdated) {
   const Module module = scriptModule(R"(
@@ -239,6 +259,94 @@ def forward(self, x, mean, variance):
     EXPECT_TRUE(at::allclose(ours[2].toTensor(), right[2].toTensor()));
   }
   EXPECT_FALSE(at::allclose(ours[1].toTensor(), inputs[1].toTensor()));
+}
+
+// Operators write to `mean` and `variance` although their schemas do not say so: what reads these before and after
+// stays on its side of the write, and the write happens once a call.
+void expectWritesKeepTheirPlace(const std::string& write, const std::string& source) {
+  const Module module = scriptModule(source, {{"w", weight({3})}, {"b", weight({3})}});
+  const Inputs inputs{at::randn({8, 3, 4}), at::randn({3}), at::rand({3}) + 0.5};
+  const auto copied = [&] {
+    Inputs copies;
+    for (const IValue& input : inputs) copies.push_back(input.toTensor().clone());
+    return copies;
+  };
+  OptimizedModel result = optimized(module, copied());
+  for (Module* ours_module : {&result.module, &result.rewritten}) {
+    Module original = module.deepcopy();
+    Inputs ours = copied(), right = copied();
+    for (int turn = 0; turn < 2; ++turn) {
+      EXPECT_EQ(difference(call(*ours_module, ours), call(original, right)), "")
+          << write << " " << ours_module->get_method("forward").graph()->toString(false);
+      for (const std::size_t written : {1, 2})
+        EXPECT_TRUE(at::allclose(ours[written].toTensor(), right[written].toTensor())) << write;
+    }
+    EXPECT_FALSE(at::allclose(ours[1].toTensor(), inputs[1].toTensor())) << write;
+  }
+}
+
+TEST(Effects, SilentWritesKeepTheirPlace) {
+  const std::vector<std::string> writes = {
+      "y = torch.batch_norm(x, self.w, self.b, mean, variance, True, 0.1, 1e-5, False)",
+      "y = torch.instance_norm(x, self.w, self.b, mean, variance, True, 0.1, 1e-5, False)",
+      "y, _0, _1 = torch.native_batch_norm(x, self.w, self.b, mean, variance, True, 0.1, 1e-5)",
+      "y, _0, _1, _2, _3 = torch._batch_norm_impl_index(x, self.w, self.b, mean, variance, True, 0.1, 1e-5, False)",
+      "_0, _1 = torch.batch_norm_update_stats(x, mean, variance, 0.1)\n    y = x * _0.sum()"};
+  for (const std::string& write : writes) {
+    expectWritesKeepTheirPlace(write,
+                               "def forward(self, x, mean, variance):\n"
+                               "    x = torch.relu(x)\n"
+                               "    before = torch.sigmoid(mean * 2.0) + variance\n"
+                               "    " +
+                                   write +
+                                   "\n"
+                                   "    after = torch.sigmoid(mean * 2.0) + variance\n"
+                                   "    return torch.tanh(y) * 2.0, before, after\n");
+  }
+}
+
+// native_batch_norm is left out: libtorch's own executor merges what reads its statistics in one round and the next.
+TEST(Effects, SilentWritesReachTheStatisticsOfLaterRounds) {
+  expectWritesKeepTheirPlace(
+      "in a loop",
+      "def forward(self, x, mean, variance):\n"
+      "    total = torch.zeros_like(mean)\n"
+      "    for i in range(3):\n"
+      "        total = total + torch.sigmoid(mean * 2.0) * variance\n"
+      "        x = torch.instance_norm(torch.relu(x), self.w, self.b, mean, variance, True, 0.1, 1e-5, False)\n"
+      "    return torch.tanh(x) * 2.0, total\n");
+}
+
+// Two equal nodes write twice.
+TEST(Effects, SilentWritesAreNotMergedOrFolded) {
+  expectWritesKeepTheirPlace(
+      "twice",
+      "def forward(self, x, mean, variance):\n"
+      "    y, _0, _1 = torch.native_batch_norm(x, self.w, self.b, mean, variance, True, 0.1, 1e-5)\n"
+      "    z, _2, _3 = torch.native_batch_norm(x, self.w, self.b, mean, variance, True, 0.1, 1e-5)\n"
+      "    return torch.tanh(y + z) * 2.0, torch.sigmoid(mean * 2.0)\n");
+}
+
+// Statistics that forward makes: written although no view of them is.
+TEST(Effects, SilentWritesReachFreshMemory) {
+  expectWritesKeepTheirPlace("fresh",
+                             "def forward(self, x, mean, variance):\n"
+                             "    m = torch.relu(mean)\n"
+                             "    v = variance + 1.0\n"
+                             "    before = torch.sigmoid(m * 2.0)\n"
+                             "    y = torch.instance_norm(x, self.w, self.b, m, v, True, 0.1, 1e-5, False)\n"
+                             "    mean += 1.0\n"
+                             "    return torch.tanh(y) * 2.0, before, torch.sigmoid(m * 2.0) * v\n");
+}
+
+TEST(Effects, WeightsOfEmbeddingsAreRenormalizedInPlace) {
+  expectWritesKeepTheirPlace("renorm",
+                             "def forward(self, x, mean, variance):\n"
+                             "    table = mean.view([3, 1])\n"
+                             "    before = torch.sigmoid(mean * 2.0)\n"
+                             "    rows = torch._no_grad_embedding_renorm_(table, torch.tensor([0, 1, 2]), 0.01, 2.0)\n"
+                             "    y = torch.tanh(rows.sum() * x)\n"
+                             "    return y * 2.0, before, torch.sigmoid(mean * 2.0)\n");
 }
 
 }  // namespace
