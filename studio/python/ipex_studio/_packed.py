@@ -14,42 +14,40 @@ LITTLE_WORK = 1 << 20  # products of a layer below which a call costs more than 
 FEW_ROWS = 2  # of an input: what the weights cost to read is all, however they lie
 
 
-def _is_worth_it(input: Any, weight: torch.Tensor, bias: Optional[torch.Tensor]) -> bool:
+def _fits(input: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor]) -> bool:
     """True if the operator may compute this call, and sooner than torch does."""
-    if is_traced() or type(input) is not torch.Tensor or not input.dtype == weight.dtype == torch.float32:
+    if is_traced() or input.dim() < 2 or input.numel() < FEW_ROWS * input.shape[-1]:
         return False
-    depth = input.shape[-1] if input.dim() > 1 else 0
-    if depth == 0 or input.numel() < FEW_ROWS * depth or input.numel() * (weight.numel() // depth) < LITTLE_WORK:
+    if not input.dtype == weight.dtype == torch.float32 or not input.device.type == weight.device.type == "cpu":
         return False
     if torch.is_grad_enabled() and (input.requires_grad or weight.requires_grad or bias is not None and bias.requires_grad):
         return False
-    return input.device.type == weight.device.type == "cpu" and not autocast_is_on()
+    return not autocast_is_on()
 
 
 def _linear(base: type) -> Callable:
-    run = torch.ops.ipex_studio.linear_units
+    stock, run = base.forward, torch.ops.ipex_studio.linear_units
 
     def forward(self, input):
-        weight, bias = self.weight, self.bias
-        if not _is_worth_it(input, weight, bias):
-            return base.forward(self, input)
-        return run(input, weight, bias, "none", None, [])
+        if type(input) is torch.Tensor and input.numel() * self.out_features >= LITTLE_WORK \
+                and _fits(input, self.weight, self.bias):
+            return run(input, self.weight, self.bias, "none", None, [])
+        return stock(self, input)
 
     return forward
 
 
 def _transposed_linear(base: type) -> Callable:
     """Of a layer of transformers whose weight has its inputs in the rows."""
-    run = torch.ops.ipex_studio.linear_units
+    stock, run = base.forward, torch.ops.ipex_studio.linear_units
 
     def forward(self, x):
-        weight, bias = self.weight, self.bias
-        if not _is_worth_it(x, weight, bias):
-            return base.forward(self, x)
+        if type(x) is not torch.Tensor or x.numel() * self.nf < LITTLE_WORK or not _fits(x, self.weight, self.bias):
+            return stock(self, x)
         turned = self.__dict__.get("_ipex_turned")
-        if turned is None or turned.data_ptr() != weight.data_ptr():
-            turned = self.__dict__["_ipex_turned"] = weight.detach().t()
-        return run(x, turned, bias, "none", None, [])
+        if turned is None or turned.data_ptr() != self.weight.data_ptr():
+            turned = self.__dict__["_ipex_turned"] = self.weight.detach().t()
+        return run(x, turned, self.bias, "none", None, [])
 
     return forward
 
