@@ -63,6 +63,17 @@ class Activated(unittest.TestCase):
         self.assertNotIsInstance(ipex.optimize(torch.nn.Conv2d(3, 3, 3).train()), _IPEXLinear)
         self.assertIs(FrozenBatchNorm2d, ipex_studio.nn.modules.FrozenBatchNorm2d)
 
+    @unittest.skipIf(torch.__version__.startswith("1."), "torch 1.13 lets no two libraries share a namespace")
+    def test_operators_by_name(self):
+        alias.activate()
+        import intel_extension_for_pytorch  # noqa: F401 - registers them
+        for x in (torch.rand(20, 10), torch.rand(20, 10).t(), torch.rand(9, 9)[2:5, 2:5]):
+            top, bottom = torch.ops.torch_ipex.split_float_bfloat16(x)
+            self.assertEqual((top.dtype, top.stride()), (torch.bfloat16, x.stride()))
+            whole = torch.ops.torch_ipex.cat_bfloat16_float(top, bottom)
+            self.assertTrue(torch.equal(whole, x))
+            self.assertEqual(whole.stride(), x.stride())
+
     def test_tensors(self):
         alias.activate()
         from intel_extension_for_pytorch.cpu.utils.channels_last_1d import (is_contiguous_channels_last_1d,
