@@ -175,7 +175,7 @@ std::string exampleValue(const c10::TypePtr& type) {
     case c10::TypeKind::DictType:
       return fmt::format("{{{}: {}}}", parts[0], parts[1]);
     case c10::TypeKind::TupleType:
-      return fmt::format(parts.size() == 1 ? "({},)" : "({})", fmt::join(parts, ", "));
+      return fmt::format("({}{})", fmt::join(parts, ", "), parts.size() == 1 ? "," : "");
     default:
       return "1";
   }

@@ -52,11 +52,11 @@ class FiniteCheck : public torch::autograd::FunctionPostHook {
 };
 
 // All gradient functions behind `root`.
-std::vector<torch::autograd::Node*> gradientFunctions(const std::shared_ptr<torch::autograd::Node>& root) {
+std::vector<torch::autograd::Node*> gradientFunctions(torch::autograd::Node* root) {
   std::vector<torch::autograd::Node*> all;
-  if (!root) return all;
-  std::unordered_set<const torch::autograd::Node*> seen{root.get()};
-  all.push_back(root.get());
+  if (root == nullptr) return all;
+  std::unordered_set<const torch::autograd::Node*> seen{root};
+  all.push_back(root);
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (const torch::autograd::Edge& edge : all[i]->next_edges()) {
       if (edge.function && seen.insert(edge.function.get()).second) all.push_back(edge.function.get());
@@ -96,7 +96,7 @@ std::string firstFault(const torch::jit::Module& module, const Inputs& arguments
 
 std::string firstGradientFault(const at::Tensor& loss, const std::function<std::string(std::int64_t)>& layer_of) {
   std::string found;
-  for (torch::autograd::Node* function : gradientFunctions(loss.grad_fn())) {
+  for (torch::autograd::Node* function : gradientFunctions(loss.grad_fn().get())) {
     function->add_post_hook(std::make_unique<FiniteCheck>(function, [&](const torch::autograd::Node* at) {
       if (!found.empty()) return;
       const std::string layer = layer_of(static_cast<std::int64_t>(at->sequence_nr()));

@@ -4,8 +4,9 @@
   eager.py [--form optimize|sample|frozen|compile|int8] [--names resnet18 ...] [--side 224] [--threads 1] [--turns 15]
 
 Forms: optimize(model), layer by layer; optimize(model, sample_input=x); traced and frozen, with plans of its own accord;
-torch.compile; INT8 by prepare() and convert(), from its file. Names are torchvision's classifiers, or the tiny networks
-of --tiny. Each turn calls stock, ours and stock again; the ratio is the median over turns with a bootstrap interval, the
+torch.compile; INT8 by prepare() and convert(), from its file. Names are torchvision's classifiers, those of
+TRANSFORMERS, whose base models are made from their configurations with random weights (takes pip's transformers), or the
+tiny networks of --tiny. Each turn calls stock, ours and stock again; the ratio is the median over turns with a bootstrap interval, the
 control is stock over stock. Prints a line a network, and the geometric mean.
 """
 import argparse
@@ -23,6 +24,9 @@ import ipex_studio
 
 NAMES = ("alexnet", "resnet18", "resnet50", "vgg11", "squeezenet1_1", "densenet121", "mobilenet_v2", "mobilenet_v3_small",
          "shufflenet_v2_x1_0", "efficientnet_b0")
+TRANSFORMERS = {"bert": "BertModel", "distilbert": "DistilBertModel", "roberta": "RobertaModel", "gpt2": "GPT2Model",
+                "t5": "T5EncoderModel", "vit": "ViTModel"}
+WORDS = 128  # of a text
 TURN_S = 0.1  # of each variant in a turn
 
 
@@ -44,8 +48,19 @@ def networks(options):
         return
     import torchvision
     for name in options.names:
-        model = getattr(torchvision.models, name)()
-        yield name, model.eval(), torch.rand(options.batch, 3, options.side, options.side)
+        image = torch.rand(options.batch, 3, options.side, options.side)
+        if name in TRANSFORMERS:
+            words = torch.randint(0, 1000, (options.batch, WORDS))
+            yield name, transformer(TRANSFORMERS[name]), image if name == "vit" else words
+        else:
+            yield name, getattr(torchvision.models, name)().eval(), image
+
+
+def transformer(name):
+    import transformers
+    kind = getattr(transformers, name)
+    configuration = kind.config_class(use_cache=False, return_dict=False)
+    return kind(configuration).eval()
 
 
 def optimized(form, model, x):

@@ -16,6 +16,16 @@ std::uint64_t versionOf(const at::Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->version_counter().current_version();
 }
 
+// Changes when a tensor takes the memory of another, as by `weight.data = other`, which counts as no write.
+std::uint64_t placeOf(const at::Tensor& tensor) {
+  if (!tensor.has_storage()) return 0;
+  std::uint64_t hash = reinterpret_cast<std::uintptr_t>(tensor.storage().unsafeGetStorageImpl());
+  mix(hash, static_cast<std::uint64_t>(tensor.storage_offset()));
+  for (const std::int64_t size : tensor.sizes()) mix(hash, static_cast<std::uint64_t>(size));
+  for (const std::int64_t stride : tensor.strides()) mix(hash, static_cast<std::uint64_t>(stride));
+  return hash;
+}
+
 // A spec of one node whose inputs are the operands that are no constants.
 std::shared_ptr<PlanCache> makePlans(const std::string& text, c10::ArrayRef<PlanOperand> operands) {
   PlanSpec spec;
@@ -63,7 +73,8 @@ AllCallSites& allCallSites() {
 
 // --- what a call brings ----------------------------------------------------------------------------------------------
 
-// A word for each operand – nothing, the type of an input, the address of a weight –, then the version of each weight.
+// A word for each operand – nothing, the type of an input, the address of a weight –, then version and place of each
+// weight.
 struct CallSites::Request {
   explicit Request(c10::ArrayRef<PlanOperand> operands) : operand_count(operands.size()) {
     for (const PlanOperand& operand : operands) {
@@ -77,7 +88,9 @@ struct CallSites::Request {
       }
     }
     for (const PlanOperand& operand : operands) {
-      if (operand.tensor != nullptr && operand.constant) words.push_back(versionOf(*operand.tensor));
+      if (operand.tensor == nullptr || !operand.constant) continue;
+      words.push_back(versionOf(*operand.tensor));
+      words.push_back(placeOf(*operand.tensor));
     }
   }
 
@@ -94,7 +107,7 @@ struct CallSites::Request {
   bool operator==(const Request& other) const { return operand_count == other.operand_count && words == other.words; }
 
   std::size_t operand_count;
-  c10::SmallVector<std::uint64_t, 12> words;
+  c10::SmallVector<std::uint64_t, 16> words;
 };
 
 // --- what is kept ----------------------------------------------------------------------------------------------------
@@ -103,16 +116,20 @@ struct CallSites::Kept {
   Kept(const std::string& text, Request asked, c10::ArrayRef<PlanOperand> operands)
       : text(text), request(std::move(asked)), plans(makePlans(text, operands)) {
     for (const PlanOperand& operand : operands) {
-      if (operand.tensor != nullptr && operand.constant) weights.emplace_back(operand.tensor->getIntrusivePtr());
+      if (operand.tensor == nullptr || !operand.constant) continue;
+      weights.emplace_back(operand.tensor->getIntrusivePtr());
+      if (operand.tensor->has_storage()) memory.push_back(operand.tensor->storage().getWeakStorageImpl());
     }
   }
   bool expired() const {
-    return std::any_of(weights.begin(), weights.end(), [](const auto& weight) { return weight.expired(); });
+    const auto is_gone = [](const auto& object) { return object.expired(); };
+    return std::any_of(weights.begin(), weights.end(), is_gone) || std::any_of(memory.begin(), memory.end(), is_gone);
   }
 
   const std::string text;
   const Request request;
   std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> weights;
+  std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> memory;  // of the weights
   const std::shared_ptr<PlanCache> plans;
   std::atomic<std::uint64_t> last_use{0};  // CallSites::clock_ at the time
   bool dropped = false;                    // guarded by mutex_

@@ -4,7 +4,7 @@
 // inputs are known finds its plans in a hash table, without a lock and without reading the text. Other calls compare
 // texts under a lock of the operator's own; the table then learns the string, unless the call alone holds it.
 //
-// Strings and weights are known by their addresses. The entries keep weak references to them: while there is one, no
+// Strings, weights and their memory go by address. The entries keep weak references to them: while there is one, no
 // other object gets the address. What has expired is dropped when any operator next needs a new set of plans.
 #pragma once
 
@@ -41,7 +41,7 @@ class CallSites {
 
   // Plans of one step with the operands in order; those that are not constant are the inputs. `spec` is the call's own
   // hold on a string, the text of an OpSpec; a site is remembered if somebody else holds it too. A weight that was
-  // written since the last call is packed anew. Throws Error(kBadModel) when the text is damaged.
+  // written since the last call, or got other memory, is packed anew. Throws Error(kBadModel) when the text is damaged.
   std::shared_ptr<PlanCache> plansFor(const c10::IValue& spec, c10::ArrayRef<PlanOperand> operands);
 
   struct Sizes {

@@ -222,7 +222,7 @@ class FusedOptimizer : public torch::CustomClassHolder {
   Numbers group_sizes_;
   std::vector<std::vector<double>> hook_settings_;
   std::vector<HookStates> hook_states_;
-  std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;
+  std::vector<decltype(torch::autograd::Edge::function)> accumulators_;
   std::int64_t hook_steps_ = 0, first_gradient_ = -1;
   bool hooks_step_ = false;
 };

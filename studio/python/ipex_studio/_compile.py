@@ -12,12 +12,14 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 import torch
 from torch import fx, nn
 
+from . import _engine
 from ._log import logger
 from ._plans import give_plans
 from .errors import Error
 
 NAMES = ("ipex_studio", "ipex")
 LITTLE_WORK = 16_384  # elements and products of a graph below which a plan's call costs more than it saves
+MOST_SIGNATURES = 64  # of calls that go around torch.compile, of one compiled function
 MOST_MODULES = 8  # sets of weights and numbers with plans of their own, where one graph serves several modules
 
 
@@ -28,6 +30,7 @@ class _CannotCompile(Exception):
 def backend(graph_module: fx.GraphModule, example_inputs: Sequence[Any], mode: Optional[str] = None,
             options: Optional[Dict[str, Any]] = None) -> Callable:
     """Compiles a graph of torch.compile(backend="ipex_studio"); mode="max-autotune" measures kernels first."""
+    _Work.seen += 1
     if options:
         raise Error(f"The backend ipex_studio has no options ({', '.join(options)} given).", 2)
     try:
@@ -95,6 +98,7 @@ class _Compiled:
     def __call__(self, *arguments):
         if self._race is None:
             return self._run(arguments)
+        _Work.seen += 1
         planned = self._race.is_turn_of_plan()
         begin = time.perf_counter()
         result = self._run(arguments) if planned else self._stock(*arguments)
@@ -117,6 +121,7 @@ class _Compiled:
             self._last, self._last_key = self._module_of(key, weights + numbers), key
         if self._last is None:
             return self._stock(*arguments)
+        _Work.seen += 1
         tensors = self._last(*[arguments[index] for index in self._inputs.others])
         if self._results is None:
             return tensors
@@ -236,6 +241,49 @@ def _result(node: Any, inputs: List[fx.Node]) -> Optional[Callable[[Tuple], Any]
     return operator.itemgetter(inputs.index(node))
 
 
+class _Work:
+    """Counts what the backend does: graphs that it is given, calls that a plan runs or that are still timed."""
+    seen = 0  # writes of several threads may be lost, and a later call finds out instead
+
+
+class _Around:
+    """Calls a compiled function, or what it was made of, where no graph of it runs by a plan: compiled, it would do the
+    same, behind checks that take longer than small graphs."""
+    CALLS = 3  # without a plan, until that is believed
+
+    def __init__(self, compiled: Callable, stock: Callable) -> None:
+        functools.update_wrapper(self, compiled)
+        self._compiled = compiled
+        self._stock = stock
+        self._without_plan: Dict[Tuple, int] = {}
+
+    def __call__(self, *args, **kwargs):
+        signature = None if kwargs else _engine.signature_of(args, True)
+        if signature is None:
+            return self._compiled(*args, **kwargs)
+        signature = signature, torch.is_grad_enabled(), getattr(self._stock, "training", None)
+        calls = self._without_plan.get(signature, 0)
+        if calls >= self.CALLS:
+            return self._stock(*args)
+        seen = _Work.seen
+        result = self._compiled(*args)
+        if seen != _Work.seen:
+            self._without_plan.pop(signature, None)
+        elif calls or len(self._without_plan) < MOST_SIGNATURES:
+            self._without_plan[signature] = calls + 1
+        return result
+
+
+def _around(compiled: Any, stock: Any) -> Any:
+    """What torch.compile returned, which goes around itself where that is quicker."""
+    if isinstance(compiled, nn.Module):
+        if compiled is not stock and "forward" in compiled.__dict__:
+            compiled.forward = _Around(compiled.forward, stock)
+        return compiled
+    around = _Around(compiled, stock)
+    return functools.wraps(compiled)(lambda *args, **kwargs: around(*args, **kwargs))
+
+
 def _register() -> None:
     """Makes the backend known to torch.compile by its names; others keep a name that they have."""
     from torch._dynamo.backends import registry
@@ -252,10 +300,13 @@ def install() -> None:
         return
 
     @functools.wraps(stock)
-    def compile_with_ours(*args, **kwargs):
-        if kwargs.get("backend") in NAMES:
-            _register()
-        return stock(*args, **kwargs)
+    def compile_with_ours(model=None, **kwargs):
+        if kwargs.get("backend") not in NAMES:
+            return stock(model, **kwargs)
+        _register()
+        if model is None:
+            return lambda decorated: compile_with_ours(decorated, **kwargs)
+        return _around(stock(model, **kwargs), model)
 
     compile_with_ours._ipex_wraps = stock
     torch.compile = compile_with_ours

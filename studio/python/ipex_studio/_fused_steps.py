@@ -63,17 +63,26 @@ def lamb_fused_step(parameter, exp_avg, exp_avg_sq, gradient, other, step, beta1
           [exp_avg, exp_avg_sq], other, int(step))
 
 
+def _in_order_of(other: Tensor, values: Tensor) -> Tensor:
+    """The values with the strides of another tensor."""
+    if other.stride() == values.stride() or 0 in other.stride():
+        return values
+    return torch.empty_strided(other.shape, other.stride(), dtype=values.dtype).copy_(values)
+
+
 def split_float_bfloat16(tensor: Tensor):
-    """The upper and the lower 16 bits of FP32 numbers, both as BF16 tensors; the upper ones are the numbers cut off."""
+    """The upper and the lower 16 bits of FP32 numbers, both as BF16 tensors in its order; the upper ones are the numbers
+    cut off."""
     words = tensor.contiguous().view(torch.int16).view(*tensor.shape, 2)  # lower halves come first
     lower, upper = words.unbind(-1)
-    return upper.contiguous().view(torch.bfloat16), lower.contiguous().view(torch.bfloat16)
+    upper, lower = upper.contiguous().view(torch.bfloat16), lower.contiguous().view(torch.bfloat16)
+    return _in_order_of(tensor, upper), _in_order_of(tensor, lower)
 
 
 def cat_bfloat16_float(upper: Tensor, lower: Tensor) -> Tensor:
-    """The FP32 numbers of these halves."""
+    """The FP32 numbers of these halves, in the order of the upper ones."""
     halves = torch.stack([lower.contiguous().view(torch.int16), upper.contiguous().view(torch.int16)], -1)
-    return halves.view(torch.float32).squeeze(-1)
+    return _in_order_of(upper, halves.view(torch.float32).squeeze(-1))
 
 
 def packed_add(upper: Tensor, lower: Tensor, gradient: Tensor, alpha: float) -> None:

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from . import _engine  # noqa: F401 - brings the operators
-from ._patched import patch, role
+from ._patched import drop_role, patch, role
 from ._versions import autocast_dtype, autocast_is_on
 
 _ROLE = "trained"
@@ -107,6 +107,4 @@ def train_by_kernels(model: nn.Module) -> Dict[str, int]:
 
 def train_by_torch(model: nn.Module) -> None:
     """Undoes train_by_kernels()."""
-    for module in model.modules():
-        if type(module).__dict__.get("_ipex_role") == _ROLE:
-            module.__class__ = type(module)._ipex_base
+    drop_role(model, _ROLE)

@@ -50,6 +50,13 @@ def patch(module: torch.nn.Module, name: str) -> None:
     module.__class__ = patched_class(type(module), name)
 
 
+def drop_role(model: torch.nn.Module, name: str) -> None:
+    """Takes a role from the modules of a model where it was given last."""
+    for module in model.modules():
+        if type(module).__dict__.get("_ipex_role") == name:
+            module.__class__ = type(module)._ipex_base
+
+
 def stock_class(module: torch.nn.Module) -> Type[torch.nn.Module]:
     """The class of a module without the roles that it has."""
     kind = type(module)

@@ -18,6 +18,13 @@ def is_exported(model: torch.nn.Module) -> bool:
     return kind is not None and isinstance(model, kind)
 
 
+def is_traced() -> bool:
+    """True while Python code is turned into a graph, of TorchScript or of torch.compile."""
+    if hasattr(torch, "compiler") and torch.compiler.is_compiling():
+        return True
+    return torch.jit.is_tracing()
+
+
 def autocast_dtype() -> torch.dtype:
     """What autocast computes in on CPUs."""
     return torch.get_autocast_dtype("cpu") if hasattr(torch, "get_autocast_dtype") else torch.get_autocast_cpu_dtype()

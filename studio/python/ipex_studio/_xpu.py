@@ -25,20 +25,18 @@ _AMP: Dict[str, Any] = {
     "get_autocast_xpu_dtype": _versions.autocast_dtype, "set_autocast_xpu_dtype": _versions.set_autocast_dtype}
 
 
-def _nothing(*_args, **_kwargs) -> None:
-    """Does nothing: there is no XPU."""
-
-
-def _no_bytes(*_args, **_kwargs) -> int:
-    """0: there is no XPU."""
-    return 0
+def _answers(value: Any) -> Any:
+    """A function that gives the value. Each name gets its own: dynamo keeps one rule for a function and its name."""
+    return lambda *_args, **_kwargs: value
 
 
 # In place of those of torch, which ask for a device.
 _WITHOUT_A_DEVICE: Dict[str, Any] = {
-    "synchronize": _nothing, "empty_cache": _nothing, "reset_peak_memory_stats": _nothing, "manual_seed": _nothing,
-    "manual_seed_all": _nothing, "memory_allocated": _no_bytes, "max_memory_allocated": _no_bytes,
-    "memory_reserved": _no_bytes, "max_memory_reserved": _no_bytes, "memory_stats": lambda *_args, **_kwargs: {}}
+    **{name: _answers(None) for name in ("synchronize", "empty_cache", "reset_peak_memory_stats", "manual_seed",
+                                         "manual_seed_all")},
+    **{name: _answers(0) for name in ("memory_allocated", "max_memory_allocated", "memory_reserved",
+                                      "max_memory_reserved")},
+    "memory_stats": lambda *_args, **_kwargs: {}}
 
 
 def _module(name: str) -> types.ModuleType:

@@ -11,6 +11,7 @@ from ._cast import cast_weights, to_channels_last
 from ._fold import CONVOLUTIONS, LINEARS, fold_batch_norm
 from ._layers import train_by_kernels, train_by_torch
 from ._log import logger
+from ._packed import pack_layers, unpack_layers
 from ._plans import give_plans
 from ._script import plan_script, sample_arguments
 from ._training import copy_model, copy_optimizer, follow_copies
@@ -26,12 +27,13 @@ class _Switches(NamedTuple):
     conv_bn_folding: bool
     linear_bn_folding: bool
     replace_dropout_with_identity: bool
+    weights_prepack: bool
     plans_for_samples: bool
     auto_kernel_selection: bool = False
     graph_mode: bool = False
 
 
-_LEVELS = {"O0": _Switches(False, False, False, False), "O1": _Switches(True, True, True, True)}
+_LEVELS = {"O0": _Switches(False, False, False, False, False), "O1": _Switches(True, True, True, True, True)}
 
 
 def enable_auto_channels_last() -> None:
@@ -88,7 +90,8 @@ def optimize(model: Union[nn.Module, Optimizer], dtype: Optional[torch.dtype] = 
     sample_input    a tensor, a tuple of arguments, or a dict of them by name
     graph_mode      plans from the first call on, without a sample
     weights_prepack
-                    in training mode: kernels of ours for layers
+                    in training mode: kernels of ours for layers; in eval mode: linear layers compute by weights that
+                    are packed once, where gradients and autocast are off
     fuse_update_step
                     give the optimizer fused steps
     auto_kernel_selection
@@ -104,7 +107,7 @@ def optimize(model: Union[nn.Module, Optimizer], dtype: Optional[torch.dtype] = 
     if not isinstance(model, nn.Module):
         raise TypeError(f"optimize() takes a torch.nn.Module or a torch.optim.Optimizer, not a {type(model).__name__}.")
     given = {"conv_bn_folding": conv_bn_folding, "linear_bn_folding": linear_bn_folding,
-             "replace_dropout_with_identity": replace_dropout_with_identity,
+             "replace_dropout_with_identity": replace_dropout_with_identity, "weights_prepack": weights_prepack,
              "auto_kernel_selection": auto_kernel_selection, "graph_mode": graph_mode}
     _check_arguments(model, dtype, optimizer, level)
     switches = _LEVELS[level]._replace(**{name: bool(value) for name, value in given.items() if value is not None})
@@ -142,6 +145,7 @@ def _with_steps(optimizer: Optimizer, level: str, fuse_update_step: Optional[boo
 def _prepare_training(model: nn.Module, dtype: Optional[torch.dtype], by_kernels: bool) -> None:
     if dtype in (torch.bfloat16, torch.float16):
         logger.warning("%s is in training mode and keeps its layers in FP32.", type(model).__name__)
+    unpack_layers(model)
     if _channels_last:
         to_channels_last(model)
     counts = train_by_kernels(model) if _channels_last and by_kernels else {}
@@ -178,6 +182,7 @@ def _optimize_for_inference(model: nn.Module, dtype: Optional[torch.dtype], samp
     for module in model.modules() if is_exported(model) else ():
         module.training = False  # its eval() refuses
     train_by_torch(model)
+    unpack_layers(model)
     if _channels_last:
         to_channels_last(model)
     if switches.conv_bn_folding:
@@ -188,7 +193,10 @@ def _optimize_for_inference(model: nn.Module, dtype: Optional[torch.dtype], samp
         replace_dropout(model)
     if dtype in (torch.bfloat16, torch.float16) and _can_compute(dtype):
         cast_weights(model, dtype)
-    elif switches.graph_mode or switches.plans_for_samples and sample_input is not None:
+        return
+    if switches.weights_prepack and not is_exported(model):
+        logger.info("%s computes %d linear layers by packed weights.", type(model).__name__, pack_layers(model))
+    if switches.graph_mode or switches.plans_for_samples and sample_input is not None:
         give_plans(model, _tune(switches))
         if sample_input is not None:
             _call_once(model, sample_input)

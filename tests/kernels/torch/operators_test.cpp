@@ -307,6 +307,20 @@ TEST(CallSites, WrittenWeightsArePackedAnew) {
   }
 }
 
+TEST(CallSites, WeightsWithOtherMemoryArePackedAnew) {
+  CallSites sites;
+  const IValue spec = kLinear;
+  const at::Tensor x = at::ones({1, 4}), w = at::ones({3, 4}), square = at::arange(12, at::kFloat).view({3, 4});
+  const PlanOperand operands[] = {{&x, false}, {&w, true}, {}};
+  for (const at::Tensor& data : {at::full({3, 4}, 2.0), square, square.flip(0), square.view({4, 3}).t()}) {
+    w.set_data(data);  // counts as no write
+    at::Tensor result;
+    lookUp(sites, spec, operands)->run({&x}, {}, &result);
+    EXPECT_TRUE(at::equal(result, at::linear(x, data)));
+    EXPECT_EQ(sites.sizes().plans, 1u);
+  }
+}
+
 TEST(CallSites, WhatNobodyCanAskForIsDropped) {
   CallSites sites, others;
   const IValue spec = kLinear;

@@ -50,6 +50,45 @@ class Activated(unittest.TestCase):
         self.assertIs(intel_extension_for_pytorch.frontend, ipex.frontend)
         self.assertEqual(sys.modules["ipex_studio.compat"].__spec__.name, "ipex_studio.compat")
 
+    def test_layers_are_known_by_the_classes_that_scripts_ask_for(self):
+        alias.activate()
+        import intel_extension_for_pytorch as ipex
+        from intel_extension_for_pytorch.nn import FrozenBatchNorm2d
+        from intel_extension_for_pytorch.nn.utils._weight_prepack import _IPEXConv2d, _IPEXLinear
+        linear = torch.nn.Linear(8, 8)
+        self.assertNotIsInstance(linear, _IPEXLinear)
+        self.assertIsInstance(ipex.optimize(linear.eval()), _IPEXLinear)
+        self.assertNotIsInstance(ipex.optimize(linear.eval(), level="O0"), _IPEXLinear)
+        self.assertIsInstance(ipex.optimize(torch.nn.Conv2d(3, 3, 3).train()), _IPEXConv2d)
+        self.assertNotIsInstance(ipex.optimize(torch.nn.Conv2d(3, 3, 3).train()), _IPEXLinear)
+        self.assertIs(FrozenBatchNorm2d, ipex_studio.nn.modules.FrozenBatchNorm2d)
+
+    @unittest.skipIf(torch.__version__.startswith("1."), "torch 1.13 lets no two libraries share a namespace")
+    def test_operators_by_name(self):
+        alias.activate()
+        import intel_extension_for_pytorch  # noqa: F401 - registers them
+        for x in (torch.rand(20, 10), torch.rand(20, 10).t(), torch.rand(9, 9)[2:5, 2:5]):
+            top, bottom = torch.ops.torch_ipex.split_float_bfloat16(x)
+            self.assertEqual((top.dtype, top.stride()), (torch.bfloat16, x.stride()))
+            whole = torch.ops.torch_ipex.cat_bfloat16_float(top, bottom)
+            self.assertTrue(torch.equal(whole, x))
+            self.assertEqual(whole.stride(), x.stride())
+
+    def test_tensors(self):
+        alias.activate()
+        from intel_extension_for_pytorch.cpu.utils.channels_last_1d import (is_contiguous_channels_last_1d,
+                                                                            to_channels_last_1d)
+        x = torch.randn(2, 3, 5)
+        self.assertTrue(torch.equal(torch.from_numpy(x.bfloat16().numpy()), x.bfloat16().float()))
+        self.assertEqual(torch.from_numpy(x.numpy()).data_ptr(), x.data_ptr())
+        self.assertFalse(is_contiguous_channels_last_1d(x))
+        self.assertTrue(is_contiguous_channels_last_1d(to_channels_last_1d(x)))
+        self.assertTrue(torch.equal(to_channels_last_1d(x), x))
+        layer = torch.nn.Conv1d(3, 4, 5)
+        expected = layer(torch.ones(1, 3, 9))
+        self.assertTrue(is_contiguous_channels_last_1d(to_channels_last_1d(layer).weight))
+        torch.testing.assert_close(layer(torch.ones(1, 3, 9)), expected)
+
     def test_what_scripts_ask_about_the_machine(self):
         alias.activate()
         import intel_extension_for_pytorch as ipex

@@ -57,6 +57,32 @@ class Compile(unittest.TestCase):
         compiled = torch.compile(wide, backend="ipex_studio")
         self.assertEqual(len(modules_made(lambda: self.check(compiled, wide, torch.randn(4, 256)))), 1)
 
+    def test_calls_without_plans_go_around_the_checks(self):
+        tiny = nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 8)).eval()
+        compiled = torch.compile(tiny, backend="ipex_studio")
+        around = compiled.forward
+        with mock.patch.object(around, "_compiled", wraps=around._compiled) as calls, torch.no_grad():
+            for _ in range(8):
+                torch.testing.assert_close(compiled(torch.ones(1, 32)), tiny(torch.ones(1, 32)))
+            self.assertEqual(calls.call_count, around.CALLS + 1)  # the first one compiles
+            torch.testing.assert_close(compiled(input=torch.ones(1, 32)), tiny(torch.ones(1, 32)))
+            for _ in range(8):  # other sizes, for which a plan pays
+                torch.testing.assert_close(compiled(torch.ones(512, 32)), tiny(torch.ones(512, 32)))
+            self.assertEqual(calls.call_count, around.CALLS + 10)
+        tiny.train()
+        compiled(torch.ones(1, 32)).sum().backward()
+        self.assertIsNotNone(tiny[0].weight.grad)
+
+    def test_functions_without_plans_go_around_the_checks(self):
+        @torch.compile(backend="ipex_studio")
+        def function(x):
+            return x + 1
+
+        with torch.no_grad():
+            for _ in range(8):
+                self.assertTrue(torch.equal(function(torch.ones(3)), torch.ones(3) + 1))
+        self.assertEqual(function.__name__, "function")
+
     def test_it_is_a_decorator_too(self):
         @torch.compile(backend="ipex_studio")
         def function(x):

@@ -7,11 +7,13 @@ import torch as _torch
 from .. import (FP32MathMode, alias, disable_auto_channels_last, enable_auto_channels_last, enable_onednn_fusion,
                 get_fp32_math_mode, optimize, set_fp32_math_mode)
 from .._torch_check import minor as _minor
-from . import _C, frontend, llm, nn, optim
+from . import _C, _operators, _tensor, cpu, frontend, llm, nn, optim
 from ._verbose import verbose
 
-__all__ = ["FP32MathMode", "_C", "disable_auto_channels_last", "enable_auto_channels_last", "enable_onednn_fusion",
+__all__ = ["FP32MathMode", "_C", "cpu", "disable_auto_channels_last", "enable_auto_channels_last", "enable_onednn_fusion",
            "frontend", "get_fp32_math_mode", "llm", "nn", "optim", "optimize", "set_fp32_math_mode", "verbose", "xpu"]
+_operators.install()
+_tensor.install()
 xpu = _torch.xpu
 VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = verbose.VERBOSE_OFF, verbose.VERBOSE_ON, verbose.VERBOSE_ON_CREATION
 __version__ = _minor(_torch.__version__) + ".0"  # scripts compare it with torch's

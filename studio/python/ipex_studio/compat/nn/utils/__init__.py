@@ -1,4 +1,4 @@
 """intel_extension_for_pytorch.nn.utils"""
-from . import _model_convert
+from . import _model_convert, _weight_prepack
 
-__all__ = ["_model_convert"]
+__all__ = ["_model_convert", "_weight_prepack"]

@@ -1,0 +1,4 @@
+"""intel_extension_for_pytorch.cpu"""
+from . import utils
+
+__all__ = ["utils"]
