@@ -15,7 +15,7 @@ inline std::int64_t nowNs() {
       .count();
 }
 
-// The time that a thread got for its work. On a busy machine a budget of wall time would be gone before much is measured.
+// The time that a thread got for its work. On a busy machine a budget of wall time is gone before much is measured.
 class WorkTime {
  public:
   // CPU time of the calling thread since this object was made, but at least half of the wall's: a thread that waits for

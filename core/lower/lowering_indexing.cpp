@@ -63,7 +63,7 @@ std::string scatterReduction(Value* value) {
   return found->second;
 }
 
-// x, dim, index and src of operators that write or combine elements; src may be a number. `attributes`: all but the axis.
+// x, dim, index and src of operators that write or combine elements; src may be a number. `attributes`: all but axis.
 LoweredNode scattered(Node* node, std::map<std::string, AttrValue> attributes) {
   Value *x = node->input(0), *index = node->input(2), *updates = node->input(3);
   if (needRank(x) == 0 || needRank(index) != needRank(x))

@@ -1,7 +1,7 @@
 // Sums, products and extremes of what an index sends to the same place (aten::scatter_add, aten::scatter_reduce,
 // aten::index_add), f32. An index that many neighbours share, as an expanded one is, combines them as rows of vectors.
-// Threads share what does not lie along the axis, so that equal places are met in order, whatever the number of threads.
-// With exclude_self places that an index names begin from nothing, others keep their value. Extremes hand on NaN, as
+// Threads share what does not lie along the axis: equal places are met in order, whatever the number of threads. With
+// exclude_self places that an index names begin from nothing, others keep their value. Extremes hand on NaN, as
 // PyTorch's do. An index out of range fails the run and writes nothing.
 //
 // Declines: dtype, post-ops, reduction (none).
