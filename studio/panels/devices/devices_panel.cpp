@@ -19,11 +19,8 @@ constexpr int kColumnsOfDevice = 3;  // time, kernel, error
 constexpr std::size_t kMaxDevices = 3;
 constexpr float kHeadPoints = 34;
 
-double slowestNs(const DeviceRow& row) {
-  double most = 0;
-  for (const DeviceShare& share : row.shares) most = std::max(most, whole(share.p50_ns + share.copy_ns));
-  return most;
-}
+// Milliseconds, with a digit more where three would say nothing.
+std::string msText(double ns) { return fmt::format("{:.{}f}", ms(ns), ms(ns) < 0.01 ? 4 : 3); }
 
 double copiesNs(const DeviceRow& row) {
   double all = 0;
@@ -89,7 +86,7 @@ class DevicesPanel : public Panel {
     const auto key = [&](const DeviceRow& row) {
       if (column >= copies) return column == copies ? copiesNs(row) : static_cast<double>(row.fastest);
       const DeviceShare& share = row.shares[static_cast<std::size_t>(std::max(0, column - 1) / kColumnsOfDevice)];
-      return (column - 1) % kColumnsOfDevice == 2 ? share.error : column == 1 ? slowestNs(row) : whole(share.p50_ns);
+      return (column - 1) % kColumnsOfDevice == 2 ? share.error : whole(share.p50_ns);
     };
     const auto less = [&](std::size_t a, std::size_t b) {
       const DeviceRow &x = comparison.rows[a], &y = comparison.rows[b];
@@ -134,13 +131,12 @@ class DevicesPanel : public Panel {
       const DeviceShare& share = row.shares[d];
       const bool wins = row.fastest == static_cast<std::int32_t>(d);
       table_->number(column, wins ? ui_.theme.good : ui_.theme.text,
-                     share.p50_ns > 0 ? fmt::format("{:.3f}", ms(whole(share.p50_ns))) : "–");
+                     share.p50_ns > 0 ? msText(whole(share.p50_ns)) : "–");
       table_->text(column + 1, ui_.theme.dim, displayText(share.kernels, 60), ui_.fonts.mono);
       table_->number(column + 2, ui_.theme.dim, share.error < 0 ? "–" : fmt::format("{:.1e}", share.error));
     }
     const double copies = copiesNs(row);
-    table_->number(column, copies > 0 ? ui_.theme.warning : ui_.theme.dim,
-                   copies > 0 ? fmt::format("{:.3f}", ms(copies)) : "–");
+    table_->number(column, copies > 0 ? ui_.theme.warning : ui_.theme.dim, copies > 0 ? msText(copies) : "–");
     table_->number(column + 1, row.fastest >= 0 ? ui_.theme.good : ui_.theme.dim, fastestText(comparison, row));
   }
 
