@@ -147,10 +147,13 @@ class AotInductor(TorchEngine):
     """torch.export, compiled ahead of time into a library (AOTInductor), weights folded and packed."""
 
     def load(self, files):
+        import ctypes
         import tempfile
 
         import torch
 
+        # Compiled models look for torch's symbols among those that all libraries see; Python's loader keeps them out.
+        ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"), ctypes.RTLD_GLOBAL)
         with tempfile.TemporaryDirectory() as folder:
             package = torch._inductor.aoti_compile_and_package(
                 self.program(files), package_path=os.path.join(folder, "model.pt2"), inductor_configs={"freezing": True})
@@ -236,7 +239,7 @@ class LiteRt(Engine):
         places = sorted(self.interpreter.get_input_details(),
                         key=lambda detail: int(detail["name"].split("args_")[1].split(":")[0]))
         for place, array in zip(places, inputs):
-            self.interpreter.set_tensor(place["index"], array)
+            self.interpreter.set_tensor(place["index"], array.astype(place["dtype"], copy=False))  # ids become int32
         # In the order of the signature: the interpreter's own is that of the graph.
         signature = self.interpreter.get_signature_runner().get_output_details()
         self.places = [signature[name]["index"] for name in sorted(signature, key=lambda name: int(name.split("_")[1]))]
