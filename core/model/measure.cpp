@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "core/base/clock.h"
@@ -38,11 +37,34 @@ void shift(std::vector<std::int64_t>& begins, std::int64_t start) {
   for (std::int64_t& begin : begins) begin -= start;
 }
 
-std::int64_t sum(const std::vector<std::int64_t>& values) {
-  std::int64_t total = 0;
-  for (std::int64_t value : values) total += value;
-  return total;
-}
+// What plans took of each run of the model.
+class PlanShares {
+ public:
+  // When each run began, and the end of the last.
+  explicit PlanShares(std::vector<std::int64_t> bounds) : bounds_(std::move(bounds)), inside_(bounds_.size(), 0) {}
+
+  void add(const StepTime& time) {
+    for (std::size_t i = 0; i < time.begin_ns.size(); ++i) {
+      const auto run = std::upper_bound(bounds_.begin(), bounds_.end(), time.begin_ns[i]) - bounds_.begin();
+      if (run > 0) inside_[static_cast<std::size_t>(run - 1)] += time.elapsed_ns[i];
+    }
+  }
+  // That of the run in the middle: what other programs interrupt says little, and lasts longest.
+  double median() const {
+    std::vector<double> shares;
+    for (std::size_t run = 0; run + 1 < bounds_.size(); ++run) {
+      const std::int64_t whole = bounds_[run + 1] - bounds_[run];
+      if (whole > 0) shares.push_back(static_cast<double>(inside_[run]) / static_cast<double>(whole));
+    }
+    if (shares.empty()) return 0;
+    const auto middle = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2);
+    std::nth_element(shares.begin(), middle, shares.end());
+    return *middle;
+  }
+
+ private:
+  std::vector<std::int64_t> bounds_, inside_;
+};
 
 // The steps of regions, in order of time, to find those that ran inside of a node.
 class StepSpans {
@@ -82,12 +104,10 @@ void takeOutInside(const StepSpans& spans, StepTime* time) {
   time->whole_ns = std::exchange(time->elapsed_ns, std::move(own));
 }
 
-// Appends the samples of one region, of so many runs of the model, to those of earlier ones; returns the total time in
-// plans.
-std::int64_t addRegionSteps(const nlohmann::json& profile, std::int32_t region, std::int64_t start, int iterations,
-                            RunRecord& run) {
-  if (!profile.contains("steps")) return 0;
-  std::int64_t total = 0;
+// Appends the samples of one region, of so many runs of the model, to those of earlier ones.
+void addRegionSteps(const nlohmann::json& profile, std::int32_t region, std::int64_t start, int iterations,
+                    PlanShares& shares, RunRecord& run) {
+  if (!profile.contains("steps")) return;
   const auto offset = static_cast<std::int32_t>(run.steps.size());
   for (std::size_t s = 0; s < profile["steps"].size(); ++s) {
     auto step = recordFromJson<StepRecord>(profile["steps"][s]);
@@ -99,7 +119,7 @@ std::int64_t addRegionSteps(const nlohmann::json& profile, std::int32_t region, 
     time.begin_ns = profile["begin_ns"][s].get<std::vector<std::int64_t>>();
     time.elapsed_ns = profile["elapsed_ns"][s].get<std::vector<std::int64_t>>();
     shift(time.begin_ns, start);
-    if (step.kernel != kOriginalCodeKernel) total += sum(time.elapsed_ns);
+    if (step.kernel != kOriginalCodeKernel) shares.add(time);
     step.runs = static_cast<double>(time.elapsed_ns.size()) / iterations;
     step.flops = std::llround(step.runs * static_cast<double>(step.flops));
     step.bytes = std::llround(step.runs * static_cast<double>(step.bytes));
@@ -111,7 +131,6 @@ std::int64_t addRegionSteps(const nlohmann::json& profile, std::int32_t region, 
     dispatch.step += offset;
     run.dispatches.push_back(std::move(dispatch));
   }
-  return total;
 }
 
 }  // namespace
@@ -178,17 +197,18 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
   const std::vector<torch::jit::IValue> regions = regionObjects(module);
   for (const auto& region : regions) callRegion(region, "start_profile");
   const std::int64_t start = nowNs();
-  for (int iteration = 0; iteration < iterations; ++iteration) runner.run(arguments);
-  const std::int64_t whole = nowNs() - start;
-  std::int64_t inside = 0;
+  std::vector<std::int64_t> bounds{0};
+  for (int iteration = 0; iteration < iterations; ++iteration) {
+    runner.run(arguments);
+    bounds.push_back(nowNs() - start);
+  }
+  PlanShares shares(std::move(bounds));
   for (std::size_t region = 0; region < regions.size(); ++region) {
     const auto profile = nlohmann::json::parse(callRegion(regions[region], "stop_profile").toStringRef());
-    inside += addRegionSteps(profile, static_cast<std::int32_t>(region), start, iterations, run);
+    addRegionSteps(profile, static_cast<std::int32_t>(region), start, iterations, shares, run);
   }
   const StepSpans spans(run);
   for (auto& [node, samples] : nodes) {
-    if (isDataChoice(node))
-      inside += std::accumulate(samples.elapsed_ns.begin(), samples.elapsed_ns.end(), std::int64_t{0});
     StepTime time;
     time.step = -1;
     time.kind = samples.kind;
@@ -197,10 +217,11 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
     time.begin_ns = samples.begin_ns;
     time.elapsed_ns = samples.elapsed_ns;
     shift(time.begin_ns, start);
+    if (isDataChoice(node)) shares.add(time);
     takeOutInside(spans, &time);
     run.step_times.push_back(std::move(time));
   }
-  run.coverage.time = whole > 0 ? static_cast<double>(inside) / static_cast<double>(whole) : 0;
+  run.coverage.time = shares.median();
 }
 
 std::int64_t peakRssBytes() {

@@ -225,7 +225,6 @@ void recordShapes(torch::jit::Module& module, const Inputs& inputs) {
   });
   for (std::size_t a = 1; a < arguments.size(); ++a) noteShape(graph->inputs()[a], arguments[a]);
   runner->run(std::move(arguments));
-  carried_values.changing().addBranches(*graph);
   carried_values.changing().forget(*graph);
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/graph/node_facts.h"
+#include "core/torch/type_answers.h"
 #include "passes/match/aliasing.h"
 #include "passes/match/nested_values.h"
 #include "passes/pass_list.h"
@@ -84,24 +85,17 @@ std::optional<IValue> answerOf(const Node* node, PassContext& context) {
   }
   if (kind == "prim::is_nested" && isNested(node->input(0))) return IValue(true);
   const Value* value = sourceOfNested(node->input(0));
-  const auto dtype = knownDtype(value);
-  if (!dtype) return std::nullopt;
-  if (kind == "aten::dim") {
-    const auto sizes = knownSizes(value);
-    return sizes ? std::optional<IValue>(static_cast<std::int64_t>(sizes->size())) : std::nullopt;
-  }
-  if (kind == "prim::dtype") return IValue(static_cast<std::int64_t>(*dtype));
-  if (kind == "aten::is_floating_point") return IValue(at::isFloatingType(*dtype));
-  if (kind == "prim::device") return IValue(at::Device(at::kCPU));
-  if (kind == "prim::is_cuda" || kind == "prim::is_nested" || kind == "prim::requires_grad") return IValue(false);
-  return std::nullopt;
+  if (const auto tensor = constantTensor(value)) return answerByType(node, *c10::TensorType::create(*tensor));
+  const auto* type = value->type()->castRaw<c10::TensorType>();
+  return type != nullptr ? answerByType(node, *type) : std::nullopt;
 }
 
 const std::vector<const char*>& questions() {
-  static const std::vector<const char*> kinds = {
-      "aten::__is__",    "aten::__isnot__",         "aten::eq",     "aten::ne",
-      "prim::dtype",     "aten::is_floating_point", "prim::device", "prim::is_cuda",
-      "prim::is_nested", "prim::requires_grad",     "aten::dim"};
+  static const std::vector<const char*> kinds = [] {
+    std::vector<const char*> all = tensorQuestions();
+    all.insert(all.end(), {"aten::__is__", "aten::__isnot__", "aten::eq", "aten::ne"});
+    return all;
+  }();
   return kinds;
 }
 
