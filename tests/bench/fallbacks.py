@@ -24,6 +24,10 @@ def is_on_device(kernel: str) -> bool:
     return "_xpu" in kernel
 
 
+def is_copy(kernel: str) -> bool:
+    return " to " in kernel  # "cpu to xpu:0"
+
+
 class Survey:
     """One network on one device: its operations, and what its kernels said."""
 
@@ -39,10 +43,9 @@ class Survey:
         return sum(row["time_ms"] for row in self.steps if fits(row["kernel"])) / total if total else 0.0
 
     def lines(self) -> List[str]:
-        copies = [row for row in self.steps if row["kernel"] == "device_copy"]
-        lines = [f"{self.share(is_on_device):7.2%} on the device, {len(copies)} copies "
-                 f"{self.share(lambda kernel: kernel == 'device_copy'):.2%}"]
-        left = [row for row in self.steps if not is_on_device(row["kernel"]) and row["kernel"] != "device_copy"]
+        copies = [row for row in self.steps if is_copy(row["kernel"])]
+        lines = [f"{self.share(is_on_device):7.2%} on the device, {len(copies)} copies {self.share(is_copy):.2%}"]
+        left = [row for row in self.steps if not is_on_device(row["kernel"]) and not is_copy(row["kernel"])]
         total = sum(row["time_ms"] for row in self.steps)
         for row in sorted(left, key=lambda row: -row["time_ms"])[:12]:
             why = self.reasons.get(row["operation"], "no plan" if row["kernel"] == "interpreter" else "no kernel")
