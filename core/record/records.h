@@ -210,7 +210,7 @@ struct DecisionRecord {
 
 struct Coverage {
   double nodes = 0;  // share of graph nodes inside regions, 0..1
-  double time = 0;   // share of run time inside regions, 0..1
+  double time = 0;   // share of time inside regions, 0..1, of the run in the middle
 };
 
 // What else the machine did while a run was timed.
