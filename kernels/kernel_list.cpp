@@ -127,6 +127,7 @@
   KERNEL(kEmbedding, EmbeddingXpu)         \
   KERNEL(kEmbeddingBag, EmbeddingBagXpu)   \
   KERNEL(kGather, GatherXpu)               \
+  KERNEL(kInteraction, InteractionXpu)     \
   KERNEL(kUpsample, UpsampleXpu)           \
   KERNEL(kReorder, ReorderXpu)             \
   KERNEL(kCast, CastXpu)

@@ -100,8 +100,8 @@ KernelChoice PlanLayouts::chooseReorder(Device& device, std::int32_t index, cons
   return chooser_.choose(std::move(args), device, true);
 }
 
-// The device that converts the layout: of those that can, the one that makes the copy between the two smaller; else the
-// host, which always can.
+// The device that converts the layout: of those that can, the one that makes the copy between the two smaller, of equal
+// ones not the host; else the host, which always can.
 Device& PlanLayouts::reorderSide(std::int32_t index, const TensorDesc& wanted) const {
   Device& source = chooser_.device(values_[index].desc.device);
   Device& target = chooser_.device(wanted.device);
@@ -109,7 +109,9 @@ Device& PlanLayouts::reorderSide(std::int32_t index, const TensorDesc& wanted) c
   if (&source == &target) return at_target ? target : hostDevice();
   const bool at_source =
       chooser_.hasKernels(OpKind::kReorder, source) && fillsItsExtent(wanted) && chooseReorder(source, index, wanted);
-  if (at_source && at_target) return wanted.bytes() < values_[index].desc.bytes() ? source : target;
+  const std::size_t given_bytes = values_[index].desc.bytes();
+  if (at_source && at_target && wanted.bytes() == given_bytes) return source.isHost() ? target : source;
+  if (at_source && at_target) return wanted.bytes() < given_bytes ? source : target;
   return at_source ? source : at_target ? target : hostDevice();
 }
 

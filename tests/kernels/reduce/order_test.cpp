@@ -2,6 +2,7 @@
 // out of range, and divisions by zero.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -99,7 +100,10 @@ const char* failureOf(const char* text, const std::vector<TensorDesc>& src, cons
   args.src_dies.assign(src.size(), false);
   EXPECT_TRUE(inferShapes(args.spec, args.src, &args.dst).ok) << text;
   std::string reason;
-  const auto op = kernels->candidates(args.spec.kind, DeviceKind::kCpu).front()->prepare(args, &reason);
+  const auto candidates = kernels->candidates(args.spec.kind, DeviceKind::kCpu);
+  const auto taking = std::find_if(candidates.begin(), candidates.end(),
+                                   [&](const Kernel* kernel) { return kernel->supports(args).ok; });
+  const auto op = (*taking)->prepare(args, &reason);
   const Buffer result(op->dst[0].bytes());
   void* const to[] = {result.data()};
   const auto state = op->newState();
@@ -116,6 +120,9 @@ TEST(Order, WhatDataCannotBeFailsTheRun) {
   EXPECT_NE(failureOf("gather_elements{axis=0}", {x, ids}, {values, before}), nullptr);
   const TensorDesc updates = contiguousDesc(DType::kF32, Dims{2});
   EXPECT_NE(failureOf("scatter_elements{axis=0}", {x, ids, updates}, {values, behind, values}), nullptr);
+  for (const char* reduced : {"scatter_elements{axis=0,reduction=add}", "scatter_elements{axis=0,reduction=max}",
+                              "scatter_elements{axis=0,exclude_self=1,reduction=mul}"})
+    EXPECT_NE(failureOf(reduced, {x, ids, updates}, {values, behind, values}), nullptr);
   EXPECT_EQ(failureOf("gather{axis=0,wrap=1}", {x, ids}, {values, before}), nullptr);
   EXPECT_NE(failureOf("gather{axis=0}", {x, ids}, {values, before}), nullptr);
   EXPECT_NE(failureOf("integer_math{op=mod}", {ids, ids}, {inside, inside}), nullptr);
