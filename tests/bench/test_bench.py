@@ -35,7 +35,7 @@ class FallbacksTest(unittest.TestCase):
     def test_shares_and_reasons(self):
         def step(operation, kernel, ms, variant="optimized"):
             return {"operation": operation, "kernel": kernel, "time_ms": ms, "variant": variant}
-        steps = [step("a", "linear_xpu", 8.0), step("copy", "device_copy", 1.0), step("b", "sort_simd", 0.75),
+        steps = [step("a", "linear_xpu", 8.0), step("copy", "cpu to xpu:0", 1.0), step("b", "sort_simd", 0.75),
                  step("c", "interpreter", 0.25), step("d", "relu_xpu", None), step("a", "interpreter", 99.0, "baseline")]
         said = [{"operation": "b", "kernel": "xpu:0", "chosen": "no", "reason": "device"},
                 {"operation": "b", "kernel": "sort_simd", "chosen": "yes", "reason": "chosen"}]
