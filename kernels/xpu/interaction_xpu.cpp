@@ -1,5 +1,5 @@
-// Products of pairs of features on an OpenCL device (interaction.cl): one launch for each source gathers the features of
-// a sample, the last computes.
+// Products of pairs of features on an OpenCL device (interaction.cl): one launch for each source gathers the features
+// of a sample, the last computes.
 //
 // Declines: dtype, empty, size, post-ops.
 #include <algorithm>
