@@ -170,9 +170,9 @@ class RegionInside {
 
   bool isRight(std::size_t n) { return difference(n).accuracy.pass; }
 
-  // Below FP32 every operation adds an error, and one of scale does not turn the direction by which values are judged.
-  // Of the operations up to `wrong`, the nearest first, the one counts that is farthest from the original's on what it
-  // reads itself.
+  // Returns the operation up to `wrong` that is farthest from the original's on what it reads itself; the nearest are
+  // tried first. Below FP32 every operation adds an error, and one of scale does not turn the direction by which values
+  // are judged.
   std::size_t leastRightAlone(const std::vector<std::size_t>& before, std::size_t wrong) {
     constexpr int kMaxTries = 48;  // each a run of the original and one of the plan for every operand
     if (valueOf(wrong)->node()->owningBlock() != original_.graph().block()) return wrong;

@@ -40,15 +40,17 @@ std::shared_ptr<Graph> bodyOf(const Node* fork) {
 }
 
 // Computes in the place of the fork what its body does.
-Value* bodyBefore(Node* fork) {
+Value* bodyBefore(Node* fork, Graph& body) {
   const torch::jit::WithInsertPoint point(fork);
-  return torch::jit::insertGraph(*fork->owningGraph(), *bodyOf(fork), fork->inputs()).at(0);
+  return torch::jit::insertGraph(*fork->owningGraph(), body, fork->inputs()).at(0);
 }
 
 // Returns whether the fork was written out.
 bool inlineFork(Node* fork) {
-  if (!onlyWaitedFor(fork) || actsOnOthers(*bodyOf(fork))) return false;
-  Value* result = bodyBefore(fork);
+  if (!onlyWaitedFor(fork)) return false;
+  const auto body = bodyOf(fork);
+  if (actsOnOthers(*body)) return false;
+  Value* result = bodyBefore(fork, *body);
   while (fork->output()->hasUses()) {
     Node* wait = fork->output()->uses()[0].user;
     wait->output()->replaceAllUsesWith(result);
@@ -102,12 +104,14 @@ bool inlineKeptForks(Graph& graph) {
     keep(node->outputs());
     for (torch::jit::Block* block : node->blocks()) keep(block->inputs());
   }
-  if (forks.empty() || std::any_of(forks.begin(), forks.end(), [](Node* fork) { return actsOnOthers(*bodyOf(fork)); }))
+  std::vector<std::shared_ptr<Graph>> bodies;
+  std::transform(forks.begin(), forks.end(), std::back_inserter(bodies), bodyOf);
+  if (forks.empty() || std::any_of(bodies.begin(), bodies.end(), [](const auto& body) { return actsOnOthers(*body); }))
     return false;
   for (Value* value : kept) value->setType(awaited(value->type()));
-  for (Node* fork : forks) {
-    fork->output()->replaceAllUsesWith(bodyBefore(fork));
-    fork->destroy();
+  for (std::size_t f = 0; f < forks.size(); ++f) {
+    forks[f]->output()->replaceAllUsesWith(bodyBefore(forks[f], *bodies[f]));
+    forks[f]->destroy();
   }
   for (Node* wait : waits) {
     wait->output()->replaceAllUsesWith(wait->input());

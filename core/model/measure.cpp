@@ -37,7 +37,7 @@ void shift(std::vector<std::int64_t>& begins, std::int64_t start) {
   for (std::int64_t& begin : begins) begin -= start;
 }
 
-// What plans took of each run of the model.
+// Share of plans in the time of each run of the model.
 class PlanShares {
  public:
   // When each run began, and the end of the last.

@@ -64,8 +64,8 @@ double hostNs(const TracedStep& step, std::int32_t threads) {
 class CopyCount {
  public:
   CopyCount(const PlanSpec& spec, const PlanRequest& request, const KernelChooser& chooser)
-      : traced_(tracePlan(spec, request)), device_(*request.target.device) {
-    for (const TracedStep& step : traced_) addStep(step, chooser, request.target.threads);
+      : device_(*request.target.device) {
+    for (const TracedStep& step : tracePlan(spec, request)) addStep(step, chooser, request.target.threads);
     for (const std::int32_t output : spec.outputs) {
       const auto value = values_.find(output);
       if (value != values_.end()) problem_.values[value->second].readers.push_back(-1);
@@ -110,7 +110,7 @@ class CopyCount {
     }
   }
 
-  // What copies would take if the step alone were on the device.
+  // Time of the copies if the step alone were on the device.
   double copiesAround(std::int32_t index, const std::vector<bool>& on_host) const {
     const auto isOnHost = [&](std::int32_t step) { return step < 0 || on_host[static_cast<std::size_t>(step)]; };
     double copies = 0;
@@ -123,7 +123,6 @@ class CopyCount {
     return copies;
   }
 
-  std::vector<TracedStep> traced_;
   Device& device_;
   PlacementProblem problem_;
   std::map<std::int32_t, std::size_t> nodes_;   // steps of the problem by node of the spec

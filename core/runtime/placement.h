@@ -6,7 +6,7 @@
 
 namespace ipex_studio {
 
-// What the steps of a plan hand to each other, and what that takes.
+// Steps of a plan, the values that they hand to each other, and the time of copying those.
 struct PlacementProblem {
   struct Step {
     bool on_device = true;  // false: the device has no kernel for it

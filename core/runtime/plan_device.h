@@ -11,8 +11,8 @@ namespace ipex_studio {
 // That of this thread's PlanDeviceScope, else that of setPlanDevice(), else the host. Thread-safe.
 Device& planDevice();
 
-// What the kernels of the device compute natively. Programs of devices beside the host take BF16 and sum bytes exactly,
-// whatever instructions they are compiled to.
+// Returns what the kernels of the device compute natively. Programs of devices beside the host take BF16 and sum bytes
+// exactly, whatever instructions they are compiled to.
 Capabilities capabilitiesOf(const Device& device);
 
 // Plan caches made from now on are for this device, which lives as long as the process.

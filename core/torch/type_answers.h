@@ -10,8 +10,8 @@ namespace ipex_studio {
 
 enum class AskedFact { kNone, kDtype, kRank, kKind };
 
-// What a node such as prim::dtype asks of its first operand. kKind: where it lives, whether it is nested or wants
-// gradients, which is the same for all tensors that plans take. kNone: no such question.
+// Returns what a node such as prim::dtype asks of its first operand. kKind: where it lives, whether it is nested or
+// wants gradients, which is the same for all tensors that plans take. kNone: no such question.
 AskedFact askedFact(const torch::jit::Node* node);
 
 // The kinds of nodes that ask.

@@ -1,4 +1,4 @@
-// What the tuner times by, and what it counts budgets by. Private to the tuner.
+// The clocks of the tuner: one times runs, one counts budgets. Private to the tuner.
 #pragma once
 
 #include <cstdint>

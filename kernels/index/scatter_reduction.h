@@ -10,7 +10,7 @@ enum class ScatterReduction : std::uint8_t {
   kProduct,
   kGreatest,  // NaN is greater than all
   kLeast,     // NaN is less than all
-  // What a place holds before the first element, where its own value does not count.
+  // Values that a place begins from where its own does not count.
   kUpdate,  // one of the elements; extremes may meet it twice
   kZero,
   kOne,

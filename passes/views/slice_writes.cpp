@@ -138,7 +138,7 @@ bool fillsByMask(const Node* node) {
   const auto mask = knownSizes(index->first);
   if (knownDtype(index->first) != at::kBool || !mask || mask->empty()) return false;
   const std::size_t chosen = index->second + mask->size();
-  // What has an axis for the chosen elements need not be one value for all of them.
+  // A value with an axis for the chosen elements need not be one for all of them.
   return chosen <= x->size() && value->size() <= x->size() - chosen &&
          knownDtype(node->input(2)) == knownDtype(node->input(0));
 }

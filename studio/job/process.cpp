@@ -113,7 +113,7 @@ void addDriverVariables(const EngineStart& start, std::vector<std::string>* envi
   environment->push_back("POCL_CACHE_DIR=" + start.job_folder);
   environment->push_back(fmt::format("CUDA_CACHE_PATH={}/{}", start.job_folder, kDriverCache));
   environment->emplace_back("POCL_WORK_GROUP_SPECIALIZATION=0");
-  // As many threads as on the CPU, where the device is one: the name of PoCL before version 5 and that of later ones.
+  // PoCL takes as many threads as the CPU would; its versions before 5 know the first name, later ones the second.
   environment->push_back(fmt::format("POCL_MAX_PTHREAD_COUNT={}", start.threads));
   environment->push_back(fmt::format("POCL_CPU_MAX_CU_COUNT={}", start.threads));
 }

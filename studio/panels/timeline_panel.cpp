@@ -35,7 +35,7 @@ std::string shortName(const std::string& name) {
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
-// Where an operation of a run on another device than the CPU was computed.
+// The place of an operation in a run on another device than the CPU.
 enum class Side { kAll, kHost, kDevice, kCopies };
 constexpr Side kSides[] = {Side::kHost, Side::kDevice, Side::kCopies};
 

@@ -1,4 +1,4 @@
-// See snapshot_advice.h.
+// See snapshot_advice.h. One file in spite of its length: each function is one piece of advice from the same index.
 #include "studio/snapshot/snapshot_advice.h"
 
 #include <fmt/format.h>

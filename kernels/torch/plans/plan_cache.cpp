@@ -1,3 +1,4 @@
+// See plan_cache.h. One file in spite of its length: all of it is the one class and its entries, under the same locks.
 #include "kernels/torch/plans/plan_cache.h"
 
 #include <ATen/Parallel.h>

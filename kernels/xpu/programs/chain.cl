@@ -94,6 +94,17 @@ float16 partOf(__global const float* data, int lanes) {
   return vload16(0, lane);
 }
 
+// The part of a product of rows that begins at element `first` and takes 16 elements of every `step`.
+float dotOf(__global const float* a, __global const float* b, int count, int first, int step) {
+  float16 sum = 0.0f;
+  int i = first;
+  for (; i + 16 <= count; i += step) sum += vload16(0, a + i) * vload16(0, b + i);
+  if (i < count) sum += partOf(a + i, count - i) * partOf(b + i, count - i);
+  const float8 eight = sum.lo + sum.hi;
+  const float4 four = eight.lo + eight.hi;
+  return four.x + four.y + four.z + four.w;
+}
+
 float16 lanesOf(int type, __global const void* data, int at, int lanes) {
   if (lanes == 16) return elementsOf(type, data, at);
   float lane[16];

@@ -8,17 +8,6 @@ typedef struct {
   int first, count;  // features of the source that a launch gathers; count 0: the launch computes
 } Interaction;
 
-float productOfRows(__global const float* a, __global const float* b, int count) {
-  float16 sum = 0.0f;
-  int i = 0;
-  for (; i + 16 <= count; i += 16) sum += vload16(0, a + i) * vload16(0, b + i);
-  const float8 eight = sum.lo + sum.hi;
-  const float4 four = eight.lo + eight.hi;
-  float total = four.x + four.y + four.z + four.w;
-  for (; i < count; ++i) total += a[i] * b[i];
-  return total;
-}
-
 // Where a sample's result has the product of features i and j, j <= i. The products of the triangle stand row by row.
 int placeOfPair(const Interaction* job, int i, int j) {
   const int beside = job->diagonal ? 0 : 1;
@@ -41,5 +30,6 @@ __kernel void interact(__global const float* x, __global float* gathered, __glob
   if (item < dense) result[item] = of_sample[item];
   const int i = item / job.features, j = item - i * job.features;
   if (i >= job.features || j > i || (j == i && !job.diagonal)) return;
-  result[dense + placeOfPair(&job, i, j)] = productOfRows(of_sample + i * job.width, of_sample + j * job.width, job.width);
+  result[dense + placeOfPair(&job, i, j)] =
+      dotOf(of_sample + i * job.width, of_sample + j * job.width, job.width, 0, 16);
 }

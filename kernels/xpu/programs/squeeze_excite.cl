@@ -9,17 +9,6 @@ typedef struct {
   Op activation, gate;
 } SqueezeExcite;
 
-// The part of an item of a team.
-float dotOf(__global const float* a, __global const float* b, int count) {
-  float16 sum = 0.0f;
-  int i = 16 * TEAM_ITEM;
-  for (; i + 16 <= count; i += 16 * TEAM) sum += vload16(0, a + i) * vload16(0, b + i);
-  if (i < count) sum += partOf(a + i, count - i) * partOf(b + i, count - i);
-  const float8 eight = sum.lo + sum.hi;
-  const float4 four = eight.lo + eight.hi;
-  return four.x + four.y + four.z + four.w;
-}
-
 __attribute__((reqd_work_group_size(TEAM_GROUP, 1, 1)))
 __kernel void squeezeExcite(__global const void* x, __global const float* reduce, __global const float* reduce_bias,
                             __global const float* expand, __global const float* expand_bias, __global float* means,
@@ -33,7 +22,8 @@ __kernel void squeezeExcite(__global const void* x, __global const float* reduce
     const int image = item / outputs, row = item - image * outputs;
     if (image >= job.images) return;
     __global const float* from = (job.phase == 1 ? means : hidden) + image * inputs;
-    float sum = teamSum(dotOf((job.phase == 1 ? reduce : expand) + row * inputs, from, inputs), shared);
+    __global const float* weights = (job.phase == 1 ? reduce : expand) + row * inputs;
+    float sum = teamSum(dotOf(weights, from, inputs, 16 * TEAM_ITEM, 16 * TEAM), shared);
     if (TEAM_ITEM > 0) return;
     if (job.phase == 1 && job.has_reduce_bias) sum += reduce_bias[row];
     if (job.phase == 2 && job.has_expand_bias) sum += expand_bias[row];

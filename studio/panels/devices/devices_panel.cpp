@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "profiler/device_comparison.h"
+#include "profiler/text.h"
 #include "studio/panels/data_table.h"
 #include "studio/panels/panel.h"
 #include "studio/panels/table_cells.h"
@@ -18,9 +19,6 @@ namespace {
 constexpr int kColumnsOfDevice = 3;  // time, kernel, error
 constexpr std::size_t kMaxDevices = 3;
 constexpr float kHeadPoints = 34;
-
-// Milliseconds, with a digit more where three would say nothing.
-std::string msText(double ns) { return fmt::format("{:.{}f}", ms(ns), ms(ns) < 0.01 ? 4 : 3); }
 
 double copiesNs(const DeviceRow& row) {
   double all = 0;
@@ -130,13 +128,12 @@ class DevicesPanel : public Panel {
     for (std::size_t d = 0; d < devicesOf(comparison); ++d, column += kColumnsOfDevice) {
       const DeviceShare& share = row.shares[d];
       const bool wins = row.fastest == static_cast<std::int32_t>(d);
-      table_->number(column, wins ? ui_.theme.good : ui_.theme.text,
-                     share.p50_ns > 0 ? msText(whole(share.p50_ns)) : "–");
+      table_->number(column, wins ? ui_.theme.good : ui_.theme.text, msText(whole(share.p50_ns)));
       table_->text(column + 1, ui_.theme.dim, displayText(share.kernels, 60), ui_.fonts.mono);
       table_->number(column + 2, ui_.theme.dim, share.error < 0 ? "–" : fmt::format("{:.1e}", share.error));
     }
     const double copies = copiesNs(row);
-    table_->number(column, copies > 0 ? ui_.theme.warning : ui_.theme.dim, copies > 0 ? msText(copies) : "–");
+    table_->number(column, copies > 0 ? ui_.theme.warning : ui_.theme.dim, msText(copies));
     table_->number(column + 1, row.fastest >= 0 ? ui_.theme.good : ui_.theme.dim, fastestText(comparison, row));
   }
 

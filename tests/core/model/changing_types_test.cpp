@@ -16,7 +16,7 @@ c10::TensorTypePtr typeOfResult(const std::string& source, const Inputs& inputs)
   return module.get_method("forward").graph()->outputs()[0]->type()->expect<c10::TensorType>();
 }
 
-// As encoder layers do with a padding mask.
+// A padding mask as encoder layers read it.
 TEST(ChangingTypes, DtypesDecideBranches) {
   const auto type = typeOfResult(
       "def forward(self, mask):\n"
