@@ -33,6 +33,10 @@ Interval medianOfRatios(const std::vector<RoundTimes>& rounds, CheckSide a, Chec
   return {ratios[ratios.size() / 2], ratios[outside], ratios[ratios.size() - 1 - outside]};
 }
 
+// True if there is time for as many rounds as a first look needs; `round_s`: what a round has taken. Fewer rounds have no
+// interval that could decide.
+bool hasTimeForSet(double left_s, double round_s) { return left_s > kFirstLook * round_s; }
+
 // One set of processes, until its verdict is clear or `least_left_s` is left.
 RoundsVerdict takeRounds(RoundSource& source, double allowed, double least_left_s) {
   std::vector<RoundTimes> rounds;
@@ -77,13 +81,16 @@ RoundsVerdict judgeRounds(const std::vector<RoundTimes>& rounds, double allowed,
 SpeedCheck checkSpeed(RoundSource& source, double allowed) {
   SpeedCheck check;
   int lead = 0;  // sets that were slower, less those that were not
+  double round_s = 0;
   for (int set = 0; set < kMaxSets; ++set) {
     const double left_s = source.secondsLeft();
     if (set > 0) {
-      if (left_s <= 0) break;
+      if (!hasTimeForSet(left_s, round_s)) break;
       source.restart();
     }
+    const double begin_s = source.secondsLeft();
     check = takeRounds(source, allowed, set + 1 < kMaxSets ? left_s * kShareOfOthers : 0).check;
+    round_s = (begin_s - source.secondsLeft()) / check.rounds;
     if (check.slower) ++lead;
     if (!check.slower && !check.noisy) --lead;
     if (lead >= kLead || lead <= -kLead || (lead < 0 && check.ratio.value < 1)) break;

