@@ -5,7 +5,10 @@
 
 namespace ipex_studio {
 
-// Tensors of `outer`: 0 is y, 1 is x, 2 is the mask (when has_mask). One row, or one bundle of columns, per position.
+// Columns of a bundle: a multiple of any vector, a few lines of cache.
+constexpr std::int64_t kSoftmaxBundle = 64;
+
+// Tensors of `outer`: 0 is y, 1 is x, 2 is the mask (when has_mask). One row, or all columns, per position.
 struct SoftmaxJob {
   LoopNest outer;
   std::int64_t size = 0;  // elements along the axis
@@ -16,6 +19,7 @@ struct SoftmaxJob {
   // columns == 0: the axis has stride 1. Otherwise `columns` neighbours are handled together, and the axis has these
   // strides.
   std::int64_t columns = 0, y_stride = 0, x_stride = 0;
+  std::int64_t bundles = 1;  // of columns, per position
 };
 
 enum class RowNorm { kDeviation, kRootMeanSquare, kLength };  // the number whose inverse a row is multiplied by

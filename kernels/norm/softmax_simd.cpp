@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "kernels/common/partial_vector-inl.h"
 #include "kernels/common/row_job.h"
@@ -135,50 +136,131 @@ void softmaxAnyRow(const SoftmaxJob& job, const float* x, const float* mask, flo
   }
 }
 
-// Computes `width` columns at once, at most as many as a vector has lanes.
+// Computes `width` columns at once: at least 1, at most kVectors vectors, of which the last may be a part.
+template <int kVectors>
 void softmaxColumns(const SoftmaxJob& job, const float* x, float* y, std::int64_t width) {
   const F32 d;
-  const bool whole = width == static_cast<std::int64_t>(hn::Lanes(d));
-  HWY_ALIGN float edge[hn::MaxLanes(d)] = {};
-  const auto load = [&](const float* at) HWY_ATTR {
-    if (whole) return hn::LoadU(d, at);
-    std::copy(at, at + width, edge);
-    return hn::Load(d, edge);
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t last = (kVectors - 1) * lanes, rest = width - last;
+  const auto load = [&](const float* row, int v) HWY_ATTR {
+    return v + 1 == kVectors ? loadFirst(row + last, rest) : hn::LoadU(d, row + v * lanes);
   };
-  const auto store = [&](VF v, float* at) HWY_ATTR {
-    if (whole) return hn::StoreU(v, d, at);
-    hn::Store(v, d, edge);
-    std::copy(edge, edge + width, at);
+  const auto store = [&](VF value, float* row, int v) HWY_ATTR {
+    if (v + 1 == kVectors) return storeFirst(value, row + last, rest);
+    hn::StoreU(value, d, row + v * lanes);
   };
   const VF scale = hn::Set(d, job.scale);
-  VF highest = hn::Set(d, -std::numeric_limits<float>::infinity()), sum = hn::Zero(d);
-  for (std::int64_t k = 0; k < job.size; ++k) highest = hn::Max(highest, hn::Mul(load(x + k * job.x_stride), scale));
-  for (std::int64_t k = 0; k < job.size; ++k) {
-    const VF shifted = hn::Sub(hn::Mul(load(x + k * job.x_stride), scale), highest);
-    const VF e = expV(d, shifted);
-    sum = hn::Add(sum, e);
-    store(job.log ? shifted : e, y + k * job.y_stride);
+  VF highest[kVectors], sum[kVectors], factor[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    highest[v] = hn::Set(d, -std::numeric_limits<float>::infinity());
+    sum[v] = hn::Zero(d);
   }
-  const VF factor = hn::Div(hn::Set(d, 1.0f), sum), offset = logV(d, sum);
   for (std::int64_t k = 0; k < job.size; ++k) {
-    float* at = y + k * job.y_stride;
-    store(job.log ? hn::Sub(load(at), offset) : hn::Mul(load(at), factor), at);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) highest[v] = hn::Max(highest[v], hn::Mul(load(x + k * job.x_stride, v), scale));
   }
+  for (std::int64_t k = 0; k < job.size; ++k) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const VF shifted = hn::Sub(hn::Mul(load(x + k * job.x_stride, v), scale), highest[v]);
+      const VF e = expV(d, shifted);
+      sum[v] = hn::Add(sum[v], e);
+      store(job.log ? shifted : e, y + k * job.y_stride, v);
+    }
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) factor[v] = job.log ? logV(d, sum[v]) : hn::Div(hn::Set(d, 1.0f), sum[v]);
+  for (std::int64_t k = 0; k < job.size; ++k) {
+    float* row = y + k * job.y_stride;
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const VF value = load(row, v);
+      store(job.log ? hn::Sub(value, factor[v]) : hn::Mul(value, factor[v]), row, v);
+    }
+  }
+}
+
+// Columns [begin, end).
+void softmaxColumnRange(const SoftmaxJob& job, const float* x, float* y, std::int64_t begin, std::int64_t end) {
+  constexpr int kVectors = 4;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
+  std::int64_t c = begin;
+  for (; c + kVectors * lanes <= end; c += kVectors * lanes)
+    softmaxColumns<kVectors>(job, x + c, y + c, kVectors * lanes);
+  for (; c < end; c += lanes) softmaxColumns<1>(job, x + c, y + c, std::min(lanes, end - c));
+}
+
+// Makes values[i] = op of all values[j] with the same remainder of j by `columns`.
+template <class F>
+void combineColumns(float* values, std::int64_t count, std::int64_t columns, const F& op) {
+  for (std::int64_t i = columns; i < count; ++i) values[i % columns] = op(values[i % columns], values[i]);
+  for (std::int64_t i = columns; i < count; ++i) values[i] = values[i - columns];
+}
+
+// Fewer columns than lanes, which follow each other without a gap along the axis: vectors run through memory, and after
+// a period of them each lane is in the column again where it began.
+void softmaxNarrowColumns(const SoftmaxJob& job, const float* x, float* y) {
+  const F32 d;
+  constexpr std::int64_t kLeast = 4;  // vectors of a period, so that sums do not wait for each other
+  constexpr auto kMaxLanes = static_cast<std::int64_t>(hn::MaxLanes(d));
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t shortest = job.columns / std::gcd(job.columns, lanes);
+  const std::int64_t period = (kLeast + shortest - 1) / shortest * shortest, count = period * lanes;
+  const std::int64_t total = job.size * job.columns;
+  HWY_ALIGN float highest[(kMaxLanes + kLeast) * kMaxLanes];
+  HWY_ALIGN float sums[(kMaxLanes + kLeast) * kMaxLanes] = {};
+  std::fill(highest, highest + count, -std::numeric_limits<float>::infinity());
+  const VF scale = hn::Set(d, job.scale);
+  // Calls step(at, slot, lanes inside) for each vector; slot: where the lanes are in a period.
+  const auto forAll = [&](const auto& step) HWY_ATTR {
+    std::int64_t slot = 0;
+    for (std::int64_t at = 0; at < total; at += lanes) {
+      step(at, slot, std::min(lanes, total - at));
+      slot = slot + lanes == count ? 0 : slot + lanes;
+    }
+  };
+
+  forAll([&](std::int64_t at, std::int64_t slot, std::int64_t inside) HWY_ATTR {
+    const VF before = hn::Load(d, highest + slot);
+    const VF after = hn::Max(before, hn::Mul(loadFirst(x + at, inside), scale));
+    hn::Store(hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(inside)), after, before), d, highest + slot);
+  });
+  combineColumns(highest, count, job.columns, [](float a, float b) { return a > b ? a : b; });
+  forAll([&](std::int64_t at, std::int64_t slot, std::int64_t inside) HWY_ATTR {
+    const auto within = hn::FirstN(d, static_cast<std::size_t>(inside));
+    const VF value = hn::Sub(hn::Mul(loadFirst(x + at, inside), scale), hn::Load(d, highest + slot));
+    // Lanes after the last value take e^0: where a power underflows the CPU is slow.
+    const VF shifted = hn::IfThenElseZero(within, value), e = expV(d, shifted);
+    hn::Store(hn::Add(hn::Load(d, sums + slot), hn::IfThenElseZero(within, e)), d, sums + slot);
+    storeFirst(job.log ? shifted : e, y + at, inside);
+  });
+  combineColumns(sums, count, job.columns, [](float a, float b) { return a + b; });
+  for (std::int64_t slot = 0; slot < count; slot += lanes) {
+    const VF sum = hn::Load(d, sums + slot);
+    hn::Store(job.log ? logV(d, sum) : hn::Div(hn::Set(d, 1.0f), sum), d, sums + slot);
+  }
+  forAll([&](std::int64_t at, std::int64_t slot, std::int64_t inside) HWY_ATTR {
+    const VF value = loadFirst(y + at, inside), factor = hn::Load(d, sums + slot);
+    storeFirst(job.log ? hn::Sub(value, factor) : hn::Mul(value, factor), y + at, inside);
+  });
 }
 
 void runSoftmax(const SoftmaxJob& job, const float* x, const float* mask, float* y, std::int64_t begin,
                 std::int64_t end) {
   const int loops = job.outer.loops();
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
+  const bool narrow = job.columns < lanes && job.x_stride == job.columns && job.y_stride == job.columns;
   for (std::int64_t p = begin; p < end; ++p) {
-    const float* from = x + job.outer.offset(1, p, loops);
-    float* to = y + job.outer.offset(0, p, loops);
+    const std::int64_t row = p / job.bundles, bundle = p % job.bundles;
+    const float* from = x + job.outer.offset(1, row, loops);
+    float* to = y + job.outer.offset(0, row, loops);
     if (job.columns == 0) {
-      softmaxAnyRow(job, from, job.has_mask ? mask + job.outer.offset(2, p, loops) : nullptr, to);
-      continue;
-    }
-    const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
-    for (std::int64_t c = 0; c < job.columns; c += lanes) {
-      softmaxColumns(job, from + c, to + c, std::min(lanes, job.columns - c));
+      softmaxAnyRow(job, from, job.has_mask ? mask + job.outer.offset(2, row, loops) : nullptr, to);
+    } else if (narrow) {
+      softmaxNarrowColumns(job, from, to);
+    } else {
+      softmaxColumnRange(job, from, to, bundle * kSoftmaxBundle, std::min(job.columns, (bundle + 1) * kSoftmaxBundle));
     }
   }
 }
@@ -206,7 +288,7 @@ class SoftmaxOp final : public PreparedOp {
   std::int32_t threads = 1;
 
   void execute(ExecState*, const void* const* from, void* const* to, void*) const override {
-    parallelFor(job.outer.count(), grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
+    parallelFor(job.outer.count() * job.bundles, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
       run(job, static_cast<const float*>(from[0]), static_cast<const float*>(from[1]), static_cast<float*>(to[0]),
           begin, end);
     });
@@ -273,7 +355,7 @@ class SoftmaxSimd final : public Kernel {
     if (!rows) takeColumns(y.strides[axis], &job);
     op->run = IPEX_SELECT_TARGET(runSoftmax, args.target.isa);
     op->threads = args.target.threads;
-    op->grain = grainFor(job.size * std::max<std::int64_t>(1, job.columns));
+    op->grain = grainFor(job.size * std::clamp<std::int64_t>(job.columns, 1, kSoftmaxBundle));
     op->may_alias = true;
     op->flops = 4 * x.dims.count();
     return op;
@@ -285,6 +367,7 @@ class SoftmaxSimd final : public Kernel {
     job->x_stride = job->y_stride = axis_stride;
     job->columns = job->outer.size.back();
     job->outer.size.back() = 1;
+    job->bundles = (job->columns + kSoftmaxBundle - 1) / kSoftmaxBundle;
   }
 };
 
