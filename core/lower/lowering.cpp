@@ -245,9 +245,9 @@ bool fitsPlans(const Value* tensor) {
 }
 
 bool isSizeArithmetic(const Node* node) {
-  static const std::unordered_map<std::string, std::size_t> kArity = {{"aten::add", 2},       {"aten::sub", 2},
-                                                                      {"aten::mul", 2},       {"aten::floordiv", 2},
-                                                                      {"aten::remainder", 2}, {"aten::neg", 1}};
+  static const std::unordered_map<std::string, std::size_t> kArity = {
+      {"aten::add", 2},       {"aten::sub", 2}, {"aten::mul", 2}, {"aten::floordiv", 2},
+      {"aten::remainder", 2}, {"aten::neg", 1}, {"prim::max", 2}, {"prim::min", 2}};
   if (node->outputs().size() != 1 || !node->output()->type()->isSubtypeOf(*c10::IntType::get())) return false;
   const std::string kind = node->kind().toQualString();
   if (kind == "aten::size") {

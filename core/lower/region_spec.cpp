@@ -151,7 +151,8 @@ class SpecBuilder {
   bool intOperands(Node* source, PlanNode& node, std::vector<Value*>& open) {
     static const std::unordered_map<std::string, IntOp> kOps = {
         {"aten::add", IntOp::kAdd},           {"aten::sub", IntOp::kSub},       {"aten::mul", IntOp::kMul},
-        {"aten::floordiv", IntOp::kFloorDiv}, {"aten::remainder", IntOp::kMod}, {"aten::neg", IntOp::kNeg}};
+        {"aten::floordiv", IntOp::kFloorDiv}, {"aten::remainder", IntOp::kMod}, {"aten::neg", IntOp::kNeg},
+        {"prim::max", IntOp::kMax},           {"prim::min", IntOp::kMin}};
     if (source->kind() == c10::aten::size) {
       node.int_op = IntOp::kSize;
       node.literal = *constantInt(source->input(1));

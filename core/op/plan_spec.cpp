@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -12,8 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kIntOpNames[] = {"literal", "size", "add", "sub", "mul", "floordiv", "mod", "neg"};
-constexpr int kIntOpArity[] = {0, 1, 2, 2, 2, 2, 2, 1};
+constexpr const char* kIntOpNames[] = {"literal", "size", "add", "sub", "mul", "floordiv", "mod", "neg", "max", "min"};
+constexpr int kIntOpArity[] = {0, 1, 2, 2, 2, 2, 2, 1, 2, 2};
 constexpr std::size_t kMaxNodes = 100000;
 constexpr std::size_t kMaxOperands = 100000;
 
@@ -61,9 +63,9 @@ PlanNode nodeFromJson(const json& object) {
   if (object.contains("int")) {
     node.is_int = true;
     const auto name = field<std::string>(object, "int");
-    int op = 0;
-    while (op < 8 && name != kIntOpNames[op]) ++op;
-    if (op == 8) damaged("an integer operation is unknown");
+    const auto found = std::find(std::begin(kIntOpNames), std::end(kIntOpNames), name);
+    if (found == std::end(kIntOpNames)) damaged("an integer operation is unknown");
+    const auto op = found - std::begin(kIntOpNames);
     node.int_op = static_cast<IntOp>(op);
     node.literal = field<std::int64_t>(object, "literal");
     if (static_cast<int>(node.src.size()) != kIntOpArity[op] || node.dst.size() != 1)

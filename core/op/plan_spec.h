@@ -16,7 +16,7 @@ constexpr int kPlanSpecVersion = 1;
 
 // Operations on integer values. A value of a plan is a tensor or an integer (a size, or arithmetic on sizes). Values
 // are numbered: first the inputs, then the constants, then results in order of the nodes.
-enum class IntOp : std::uint8_t { kLiteral, kSize, kAdd, kSub, kMul, kFloorDiv, kMod, kNeg };
+enum class IntOp : std::uint8_t { kLiteral, kSize, kAdd, kSub, kMul, kFloorDiv, kMod, kNeg, kMax, kMin };
 
 // `attribute` (entry `index` of a list, or the scalar itself when index is -1) takes the integer value `value`.
 struct AttrRef {

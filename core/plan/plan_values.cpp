@@ -25,6 +25,10 @@ bool evaluate(IntOp op, std::int64_t a, std::int64_t b, std::int64_t* out) {
       return !__builtin_mul_overflow(a, b, out);
     case IntOp::kNeg:
       return !__builtin_sub_overflow(std::int64_t{0}, a, out);
+    case IntOp::kMax:
+    case IntOp::kMin:
+      *out = op == IntOp::kMax ? std::max(a, b) : std::min(a, b);
+      return true;
     case IntOp::kFloorDiv:
     case IntOp::kMod: {
       if (b == 0 || (b == -1 && a == std::numeric_limits<std::int64_t>::min())) return false;
