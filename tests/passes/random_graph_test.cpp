@@ -9,7 +9,10 @@
 #include <random>
 #include <sstream>
 
+#include "core/base/error.h"
 #include "core/lower/region_object.h"
+#include "core/runtime/plan_device.h"
+#include "kernels/xpu/opencl_device.h"
 #include "passes/slow_regions.h"
 #include "tests/core/graph/script_models.h"
 
@@ -391,7 +394,8 @@ std::string graphsOf(const OptimizedModel& result) {
 
 // Returns the failure; empty if the optimized program gives eager's results. A program that eager refuses is no
 // failure.
-std::string failure(const Program& program, const std::vector<Inputs>& inputs) {
+// What runs on another device is not exported.
+std::string failure(const Program& program, const std::vector<Inputs>& inputs, const OptimizeOptions& options = {}) {
   std::optional<Module> module;
   try {
     module = scriptModule(program.source(), program.weights);
@@ -400,15 +404,17 @@ std::string failure(const Program& program, const std::vector<Inputs>& inputs) {
     return {};
   }
   try {
-    OptimizedModel result = optimized(*module, {inputs[0][0].deepcopy(), inputs[0][1].deepcopy()});
+    OptimizedModel result = optimized(*module, {inputs[0][0].deepcopy(), inputs[0][1].deepcopy()}, options);
     for (const Inputs& given : inputs) {
       for (const AccuracyRecord& record : verifyModule(*module, result.module, {given}, "")) {
         if (wrong(record)) return "with regions: " + record.text + graphsOf(result);
       }
+      if (options.device != "cpu") continue;
       for (const AccuracyRecord& record : verifyModule(*module, result.rewritten, {given}, "")) {
         if (wrong(record)) return "without regions: " + record.text + graphsOf(result);
       }
     }
+    if (options.device != "cpu") return {};
     std::stringstream file;
     exportModule(result, file, ExportForm::kPortable);
     Module portable = torch::jit::load(file);
@@ -421,12 +427,12 @@ std::string failure(const Program& program, const std::vector<Inputs>& inputs) {
   return {};
 }
 
-Program reduced(Program program, const std::vector<Inputs>& inputs) {
+Program reduced(Program program, const std::vector<Inputs>& inputs, const OptimizeOptions& options = {}) {
   for (bool smaller = true; smaller;) {
     smaller = false;
     for (std::size_t s = program.statements.size(); s-- > 0;) {
       const Program candidate = program.without(s);
-      if (candidate.outputs.empty() || failure(candidate, inputs).empty()) continue;
+      if (candidate.outputs.empty() || failure(candidate, inputs, options).empty()) continue;
       program = candidate;
       smaller = true;
       break;
@@ -434,7 +440,7 @@ Program reduced(Program program, const std::vector<Inputs>& inputs) {
     for (std::size_t o = 0; o < program.outputs.size() && program.outputs.size() > 1; ++o) {
       Program candidate = program;
       candidate.outputs.erase(candidate.outputs.begin() + static_cast<std::ptrdiff_t>(o));
-      if (failure(candidate, inputs).empty()) continue;
+      if (failure(candidate, inputs, options).empty()) continue;
       program = candidate;
       smaller = true;
     }
@@ -442,21 +448,41 @@ Program reduced(Program program, const std::vector<Inputs>& inputs) {
   return program;
 }
 
-TEST(RandomGraphs, GiveWhatEagerGives) {
+// So many programs, or more in a campaign, from seed IPEX_FIRST_SEED on.
+void checkPrograms(int count, int in_campaign, const OptimizeOptions& options) {
   const bool campaign = std::getenv("IPEX_CAMPAIGN") != nullptr;
   const char* first = std::getenv("IPEX_FIRST_SEED");
   const int begin = first != nullptr ? std::atoi(first) : 0;
   int failures = 0;
-  for (int seed = begin; seed < begin + (campaign ? 3000 : 60) && failures < 8; ++seed) {
+  for (int seed = begin; seed < begin + (campaign ? in_campaign : count) && failures < 8; ++seed) {
     at::manual_seed(static_cast<std::uint64_t>(seed));
     Generator generator(static_cast<std::uint64_t>(seed));
     const Program program = generator.make();
     const std::vector<Inputs> inputs{generator.inputs(2), generator.inputs(1), generator.inputs(3)};
-    if (failure(program, inputs).empty()) continue;
+    if (failure(program, inputs, options).empty()) continue;
     ++failures;
-    const Program minimal = reduced(program, inputs);
-    ADD_FAILURE() << "seed " << seed << ": " << failure(minimal, inputs) << "\n" << minimal.source();
+    const Program minimal = reduced(program, inputs, options);
+    ADD_FAILURE() << "seed " << seed << ": " << failure(minimal, inputs, options) << "\n" << minimal.source();
   }
+}
+
+TEST(RandomGraphs, GiveWhatEagerGives) { checkPrograms(60, 3000, {}); }
+
+// Where copies cost nothing, so that all that the device has kernels for runs there; and as they are.
+TEST(RandomGraphs, GiveWhatEagerGivesOnADevice) {
+  OptimizeOptions options;
+  options.device = "opencl";
+  OpenClDevice* device = nullptr;
+  try {
+    device = static_cast<OpenClDevice*>(&openDevice(options.device));
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const DeviceProperties copies = device->properties();
+  device->assumeCopies(0, 0);
+  checkPrograms(30, 4000, options);
+  device->assumeCopies(copies.copy_latency_ns, copies.copy_bytes_per_ns);
+  checkPrograms(10, 1000, options);
 }
 
 // Programs of which the interpreter gets all regions back.
