@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/lower/region_object.h"
+#include "core/record/device_copy_name.h"
 #include "core/runtime/plan_device.h"
 #include "kernels/xpu/opencl_device.h"
 #include "passes/slow_regions.h"
@@ -392,10 +394,27 @@ std::string graphsOf(const OptimizedModel& result) {
   return text;
 }
 
+// Steps of plans by where they ran.
+struct StepCounts {
+  std::size_t all = 0, on_device = 0, copies = 0;
+};
+
+void countSteps(const Module& module, StepCounts* counts) {
+  for (const IValue& region : regionObjects(module)) {
+    const auto profile = nlohmann::json::parse(callRegion(region, "stop_profile").toStringRef());
+    for (const nlohmann::json& step : profile.value("steps", nlohmann::json::array())) {
+      const std::string kernel = step.at("kernel");
+      ++counts->all;
+      counts->copies += kernel == kDeviceCopyName;
+      counts->on_device += kernel.find("_xpu") != std::string::npos;
+    }
+  }
+}
+
 // Returns the failure; empty if the optimized program gives eager's results. A program that eager refuses is no
-// failure.
-// What runs on another device is not exported.
-std::string failure(const Program& program, const std::vector<Inputs>& inputs, const OptimizeOptions& options = {}) {
+// failure. What runs on another device is not exported. Adds to `counts` the steps of the first inputs' plans.
+std::string failure(const Program& program, const std::vector<Inputs>& inputs, const OptimizeOptions& options = {},
+                    StepCounts* counts = nullptr) {
   std::optional<Module> module;
   try {
     module = scriptModule(program.source(), program.weights);
@@ -406,9 +425,13 @@ std::string failure(const Program& program, const std::vector<Inputs>& inputs, c
   try {
     OptimizedModel result = optimized(*module, {inputs[0][0].deepcopy(), inputs[0][1].deepcopy()}, options);
     for (const Inputs& given : inputs) {
+      const bool is_counted = counts != nullptr && &given == &inputs[0];
+      if (is_counted)
+        for (const IValue& region : regionObjects(result.module)) callRegion(region, "start_profile");
       for (const AccuracyRecord& record : verifyModule(*module, result.module, {given}, "")) {
         if (wrong(record)) return "with regions: " + record.text + graphsOf(result);
       }
+      if (is_counted) countSteps(result.module, counts);
       if (options.device != "cpu") continue;
       for (const AccuracyRecord& record : verifyModule(*module, result.rewritten, {given}, "")) {
         if (wrong(record)) return "without regions: " + record.text + graphsOf(result);
@@ -449,21 +472,23 @@ Program reduced(Program program, const std::vector<Inputs>& inputs, const Optimi
 }
 
 // So many programs, or more in a campaign, from seed IPEX_FIRST_SEED on.
-void checkPrograms(int count, int in_campaign, const OptimizeOptions& options) {
+StepCounts checkPrograms(int count, int in_campaign, const OptimizeOptions& options) {
   const bool campaign = std::getenv("IPEX_CAMPAIGN") != nullptr;
   const char* first = std::getenv("IPEX_FIRST_SEED");
   const int begin = first != nullptr ? std::atoi(first) : 0;
   int failures = 0;
+  StepCounts counts;
   for (int seed = begin; seed < begin + (campaign ? in_campaign : count) && failures < 8; ++seed) {
     at::manual_seed(static_cast<std::uint64_t>(seed));
     Generator generator(static_cast<std::uint64_t>(seed));
     const Program program = generator.make();
     const std::vector<Inputs> inputs{generator.inputs(2), generator.inputs(1), generator.inputs(3)};
-    if (failure(program, inputs, options).empty()) continue;
+    if (failure(program, inputs, options, &counts).empty()) continue;
     ++failures;
     const Program minimal = reduced(program, inputs, options);
     ADD_FAILURE() << "seed " << seed << ": " << failure(minimal, inputs, options) << "\n" << minimal.source();
   }
+  return counts;
 }
 
 TEST(RandomGraphs, GiveWhatEagerGives) { checkPrograms(60, 3000, {}); }
@@ -480,9 +505,12 @@ TEST(RandomGraphs, GiveWhatEagerGivesOnADevice) {
   }
   const DeviceProperties copies = device->properties();
   device->assumeCopies(0, 0);
-  checkPrograms(30, 4000, options);
+  const StepCounts all = checkPrograms(30, 4000, options);
   device->assumeCopies(copies.copy_latency_ns, copies.copy_bytes_per_ns);
-  checkPrograms(10, 1000, options);
+  const StepCounts placed = checkPrograms(10, 1000, options);
+  for (const StepCounts& counts : {all, placed})
+    std::printf("%zu of %zu steps on the device, %zu copies\n", counts.on_device, counts.all, counts.copies);
+  EXPECT_GT(2 * all.on_device, all.all);
 }
 
 // Programs of which the interpreter gets all regions back.
