@@ -128,6 +128,7 @@
   KERNEL(kEmbeddingBag, EmbeddingBagXpu)   \
   KERNEL(kGather, GatherXpu)               \
   KERNEL(kInteraction, InteractionXpu)     \
+  KERNEL(kRotary, RotaryXpu)               \
   KERNEL(kUpsample, UpsampleXpu)           \
   KERNEL(kReorder, ReorderXpu)             \
   KERNEL(kCast, CastXpu)

@@ -1,20 +1,13 @@
 // Softmax and layer normalization on an OpenCL device (rows.cl): a team or a work item a row.
 //
 // Declines: dtype, empty, layout, post-ops.
-#include "kernels/common/loop_nest.h"
 #include "kernels/xpu/device_op.h"
 #include "kernels/xpu/image_xpu.h"
+#include "kernels/xpu/rows_job.h"
 #include "kernels/xpu/tiles.h"
 
 namespace ipex_studio {
 namespace {
-
-struct RowsJob {
-  static constexpr int kMaxLoops = 6;
-  std::int32_t rows = 0, size = 0, loops = 0;
-  std::int32_t step[3] = {1, 1, 0};  // this and `stride`: of y, x and a mask
-  std::int32_t row_size[kMaxLoops] = {}, stride[3][kMaxLoops] = {};
-};
 
 class SoftmaxDeviceOp final : public DeviceOp {
  public:
@@ -74,16 +67,7 @@ bool walkRows(const TensorDesc& y, const TensorDesc& x, const TensorDesc& mask, 
     job->step[t] = tensors[t].dims[own_axis] == 1 ? 0 : narrowed(tensors[t].strides[own_axis]);
     tensors[t].dims[own_axis] = 1;
   }
-  LoopNest nest;
-  if (!makeLoopNest(tensors, &nest) || nest.loops() > RowsJob::kMaxLoops) return false;
-  job->rows = narrowed(nest.count());
-  job->loops = nest.loops();
-  for (int loop = 0; loop < nest.loops(); ++loop) {
-    const auto l = static_cast<std::size_t>(loop);
-    job->row_size[loop] = narrowed(nest.size[l]);
-    for (std::size_t t = 0; t < tensors.size(); ++t) job->stride[t][loop] = narrowed(nest.stride[t][l]);
-  }
-  return true;
+  return setRows(tensors, job);
 }
 
 bool has(const PrepareArgs& args, std::size_t source) { return source < args.src.size() && !args.src[source].absent(); }

@@ -1,6 +1,8 @@
 // Nearest and bilinear resizing of images on an OpenCL device (upsample.cl).
 //
 // Declines: dtype, empty, rank (other than images of two axes), mode, size, post-ops.
+#include <algorithm>
+
 #include "kernels/xpu/device_op.h"
 #include "kernels/xpu/image_xpu.h"
 
@@ -12,6 +14,8 @@ struct UpsampleJob {
   std::int32_t x_height = 0, x_width = 0, x_image = 0, x_row = 0, x_pixel = 0, x_type = 0;
   std::int32_t is_nearest = 0, aligns_corners = 0;
   float scale[2] = {1, 1};
+  std::int32_t divisor[2] = {1, 1};
+  float reciprocal[2] = {1, 1};
 };
 
 class UpsampleOp final : public ChainOp {
@@ -37,8 +41,12 @@ UpsampleJob describeUpsample(const OpSpec& spec, const TensorDesc& x, const Dims
   job.channels = narrowed(y[1]);
   job.is_nearest = spec.stringOr("mode", "nearest") == "nearest" ? 1 : 0;
   job.aligns_corners = spec.intOr("align_corners", 0) != 0 ? 1 : 0;
-  for (int s = 0; s < 2; ++s)
-    job.scale[s] = static_cast<float>(static_cast<double>(x.dims[s + 2]) / static_cast<double>(y[s + 2]));
+  for (int s = 0; s < 2; ++s) {
+    const std::int64_t in = x.dims[s + 2], out = y[s + 2];
+    job.scale[s] = static_cast<float>(static_cast<double>(in) / static_cast<double>(out));
+    job.divisor[s] = narrowed(job.aligns_corners != 0 ? std::max<std::int64_t>(out - 1, 1) : 2 * out);
+    job.reciprocal[s] = 1.0f / static_cast<float>(job.divisor[s]);
+  }
   return job;
 }
 

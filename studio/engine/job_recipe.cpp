@@ -23,9 +23,11 @@ using nlohmann::json;
 constexpr double kFirstCheckpoint_s = 0.2, kLongestCheckpoint_s = 5;  // each wait is twice the one before
 
 // The model to calibrate: FP32, fused, and planned by rules of thumb, since observers take most of the time anyway.
+// Ranges do not depend on the device, and the host needs no copy for each value that is observed.
 OptimizedModel calibrationModel(const torch::jit::Module& module, const Inputs& example,
                                 const OptimizeOptions& options) {
   OptimizeOptions own = options;
+  own.device = "cpu";
   own.precision = Precision::kFp32;
   own.calibrate = true;
   own.quantization_recipe.clear();

@@ -61,6 +61,8 @@ def survey(arguments: argparse.Namespace, model: str) -> Survey:
         inputs = model[:-len(".pt")] + ".io.pt"
         if os.path.exists(inputs):
             command += ["--inputs", inputs]
+            if arguments.precision == "int8":
+                command += ["--data", inputs]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError((done.stderr or done.stdout).strip().splitlines()[-1])

@@ -3,13 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdlib>
 #include <random>
 #include <sstream>
 
+#include "core/base/error.h"
 #include "core/lower/region_object.h"
+#include "core/record/device_copy_name.h"
+#include "core/runtime/plan_device.h"
+#include "kernels/xpu/opencl_device.h"
 #include "passes/slow_regions.h"
 #include "tests/core/graph/script_models.h"
 
@@ -389,9 +394,27 @@ std::string graphsOf(const OptimizedModel& result) {
   return text;
 }
 
+// Steps of plans by where they ran.
+struct StepCounts {
+  std::size_t all = 0, on_device = 0, copies = 0;
+};
+
+void countSteps(const Module& module, StepCounts* counts) {
+  for (const IValue& region : regionObjects(module)) {
+    const auto profile = nlohmann::json::parse(callRegion(region, "stop_profile").toStringRef());
+    for (const nlohmann::json& step : profile.value("steps", nlohmann::json::array())) {
+      const std::string kernel = step.at("kernel");
+      ++counts->all;
+      counts->copies += kernel == kDeviceCopyName;
+      counts->on_device += kernel.find("_xpu") != std::string::npos;
+    }
+  }
+}
+
 // Returns the failure; empty if the optimized program gives eager's results. A program that eager refuses is no
-// failure.
-std::string failure(const Program& program, const std::vector<Inputs>& inputs) {
+// failure. What runs on another device is not exported. Adds to `counts` the steps of the first inputs' plans.
+std::string failure(const Program& program, const std::vector<Inputs>& inputs, const OptimizeOptions& options = {},
+                    StepCounts* counts = nullptr) {
   std::optional<Module> module;
   try {
     module = scriptModule(program.source(), program.weights);
@@ -400,15 +423,21 @@ std::string failure(const Program& program, const std::vector<Inputs>& inputs) {
     return {};
   }
   try {
-    OptimizedModel result = optimized(*module, {inputs[0][0].deepcopy(), inputs[0][1].deepcopy()});
+    OptimizedModel result = optimized(*module, {inputs[0][0].deepcopy(), inputs[0][1].deepcopy()}, options);
     for (const Inputs& given : inputs) {
+      const bool is_counted = counts != nullptr && &given == &inputs[0];
+      if (is_counted)
+        for (const IValue& region : regionObjects(result.module)) callRegion(region, "start_profile");
       for (const AccuracyRecord& record : verifyModule(*module, result.module, {given}, "")) {
         if (wrong(record)) return "with regions: " + record.text + graphsOf(result);
       }
+      if (is_counted) countSteps(result.module, counts);
+      if (options.device != "cpu") continue;
       for (const AccuracyRecord& record : verifyModule(*module, result.rewritten, {given}, "")) {
         if (wrong(record)) return "without regions: " + record.text + graphsOf(result);
       }
     }
+    if (options.device != "cpu") return {};
     std::stringstream file;
     exportModule(result, file, ExportForm::kPortable);
     Module portable = torch::jit::load(file);
@@ -421,12 +450,12 @@ std::string failure(const Program& program, const std::vector<Inputs>& inputs) {
   return {};
 }
 
-Program reduced(Program program, const std::vector<Inputs>& inputs) {
+Program reduced(Program program, const std::vector<Inputs>& inputs, const OptimizeOptions& options = {}) {
   for (bool smaller = true; smaller;) {
     smaller = false;
     for (std::size_t s = program.statements.size(); s-- > 0;) {
       const Program candidate = program.without(s);
-      if (candidate.outputs.empty() || failure(candidate, inputs).empty()) continue;
+      if (candidate.outputs.empty() || failure(candidate, inputs, options).empty()) continue;
       program = candidate;
       smaller = true;
       break;
@@ -434,7 +463,7 @@ Program reduced(Program program, const std::vector<Inputs>& inputs) {
     for (std::size_t o = 0; o < program.outputs.size() && program.outputs.size() > 1; ++o) {
       Program candidate = program;
       candidate.outputs.erase(candidate.outputs.begin() + static_cast<std::ptrdiff_t>(o));
-      if (failure(candidate, inputs).empty()) continue;
+      if (failure(candidate, inputs, options).empty()) continue;
       program = candidate;
       smaller = true;
     }
@@ -442,21 +471,46 @@ Program reduced(Program program, const std::vector<Inputs>& inputs) {
   return program;
 }
 
-TEST(RandomGraphs, GiveWhatEagerGives) {
+// So many programs, or more in a campaign, from seed IPEX_FIRST_SEED on.
+StepCounts checkPrograms(int count, int in_campaign, const OptimizeOptions& options) {
   const bool campaign = std::getenv("IPEX_CAMPAIGN") != nullptr;
   const char* first = std::getenv("IPEX_FIRST_SEED");
   const int begin = first != nullptr ? std::atoi(first) : 0;
   int failures = 0;
-  for (int seed = begin; seed < begin + (campaign ? 3000 : 60) && failures < 8; ++seed) {
+  StepCounts counts;
+  for (int seed = begin; seed < begin + (campaign ? in_campaign : count) && failures < 8; ++seed) {
     at::manual_seed(static_cast<std::uint64_t>(seed));
     Generator generator(static_cast<std::uint64_t>(seed));
     const Program program = generator.make();
     const std::vector<Inputs> inputs{generator.inputs(2), generator.inputs(1), generator.inputs(3)};
-    if (failure(program, inputs).empty()) continue;
+    if (failure(program, inputs, options, &counts).empty()) continue;
     ++failures;
-    const Program minimal = reduced(program, inputs);
-    ADD_FAILURE() << "seed " << seed << ": " << failure(minimal, inputs) << "\n" << minimal.source();
+    const Program minimal = reduced(program, inputs, options);
+    ADD_FAILURE() << "seed " << seed << ": " << failure(minimal, inputs, options) << "\n" << minimal.source();
   }
+  return counts;
+}
+
+TEST(RandomGraphs, GiveWhatEagerGives) { checkPrograms(60, 3000, {}); }
+
+// Where copies cost nothing, so that all that the device has kernels for runs there; and as they are.
+TEST(RandomGraphs, GiveWhatEagerGivesOnADevice) {
+  OptimizeOptions options;
+  options.device = "opencl";
+  OpenClDevice* device = nullptr;
+  try {
+    device = static_cast<OpenClDevice*>(&openDevice(options.device));
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const DeviceProperties copies = device->properties();
+  device->assumeCopies(0, 0);
+  const StepCounts all = checkPrograms(30, 4000, options);
+  device->assumeCopies(copies.copy_latency_ns, copies.copy_bytes_per_ns);
+  const StepCounts placed = checkPrograms(10, 1000, options);
+  for (const StepCounts& counts : {all, placed})
+    std::printf("%zu of %zu steps on the device, %zu copies\n", counts.on_device, counts.all, counts.copies);
+  EXPECT_GT(2 * all.on_device, all.all);
 }
 
 // Programs of which the interpreter gets all regions back.

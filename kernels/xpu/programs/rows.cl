@@ -1,11 +1,13 @@
-// Softmax, layer and group normalization: one team (tiles.cl) or work item a row, whose elements lie `step` apart. The
-// structures are those of kernels/xpu/rows_xpu.cpp and kernels/xpu/group_norm_xpu.cpp.
+// Softmax, layer and group normalization: one team (tiles.cl) or work item a row, whose elements lie `step` apart; and
+// rotary embedding, a work item a pair of a row's values. The structures are those of kernels/xpu/rows_job.h and
+// kernels/xpu/group_norm_xpu.cpp.
 
 #define MAX_ROW_LOOPS 6
+#define MAX_ROW_TENSORS 4
 
 typedef struct {
-  int rows, size, loops, step[3];  // step and stride: of y, x and the mask
-  int row_size[MAX_ROW_LOOPS], stride[3][MAX_ROW_LOOPS];
+  int rows, size, loops, step[MAX_ROW_TENSORS];  // step and stride: of y, x and the others
+  int row_size[MAX_ROW_LOOPS], stride[MAX_ROW_TENSORS][MAX_ROW_LOOPS];
 } Rows;
 
 int rowOffset(const Rows* job, int row, int tensor) {
@@ -109,4 +111,26 @@ __kernel void groupNorm(__global const float* x, __global float* y, const Groups
       y[at] = (x[at] - mean) * scale + offset;
     }
   }
+}
+
+// The values behind the rotated ones are copied. Tables have a value for each pair where `has_half` says so, else one for
+// each value.
+__attribute__((reqd_work_group_size(16, 4, 1)))
+__kernel void rotary(__global const float* x, __global const float* cosines, __global const float* sines,
+                     __global float* y, const Rows job, int rotated, int is_interleaved, int has_half) {
+  const int pairs = rotated / 2, pair = (int)get_global_id(0), row = (int)get_global_id(1);
+  if (pair >= job.size - pairs || row >= job.rows) return;
+  y += rowOffset(&job, row, 0);
+  x += rowOffset(&job, row, 1);
+  if (pair >= pairs) {
+    y[pairs + pair] = x[pairs + pair];
+    return;
+  }
+  cosines += rowOffset(&job, row, 2);
+  sines += rowOffset(&job, row, 3);
+  const int first = is_interleaved ? 2 * pair : pair, second = is_interleaved ? first + 1 : pair + pairs;
+  const int of_first = has_half ? pair : first, of_second = has_half ? pair : second;
+  const float a = x[first], b = x[second];
+  y[first] = a * cosines[of_first] - b * sines[of_first];
+  y[second] = b * cosines[of_second] + a * sines[of_second];
 }

@@ -6,6 +6,9 @@ typedef struct {
   int x_height, x_width, x_image, x_row, x_pixel, x_type;
   int is_nearest, aligns_corners;
   float scale_y, scale_x;  // source pixels per result pixel, for the nearest
+  // Parts of source pixels are counted in divisors, whose reciprocals the host rounds.
+  int divisor_y, divisor_x;
+  float reciprocal_y, reciprocal_x;
 } Upsample;
 
 // The two source pixels along one axis, and the part of the second.
@@ -13,6 +16,14 @@ typedef struct {
   int first, second;
   float part;
 } Taps;
+
+// The quotient of integers below 2^24, rounded once as IEEE division does, which OpenCL's own need not: the rounded
+// reciprocal gives it up to one unit in the last place, and what is left of the dividend decides (Markstein, IA-64 and
+// Elementary Functions, 2000).
+float quotient(int dividend, int divisor, float reciprocal) {
+  const float near = (float)dividend * reciprocal;
+  return fma(fma(-(float)divisor, near, (float)dividend), reciprocal, near);
+}
 
 // Where the pixel lies in the source is a quotient of integers, which single precision would round.
 Taps tapsOf(const Upsample* job, bool is_y, int at) {
@@ -22,11 +33,11 @@ Taps tapsOf(const Upsample* job, bool is_y, int at) {
     taps.first = taps.second = min((int)floor((float)at * (is_y ? job->scale_y : job->scale_x)), in - 1);
     return taps;
   }
-  const long divisor = job->aligns_corners ? max(out - 1, 1) : 2 * (long)out;
+  const int divisor = is_y ? job->divisor_y : job->divisor_x;
   const long place = job->aligns_corners ? (long)at * (in - 1) : (2 * (long)at + 1) * in - out;
   if (place > 0) {
     taps.first = min((int)(place / divisor), in - 1);
-    taps.part = (float)(place % divisor) / (float)divisor;
+    taps.part = quotient((int)(place % divisor), divisor, is_y ? job->reciprocal_y : job->reciprocal_x);
   }
   taps.second = min(taps.first + 1, in - 1);
   return taps;

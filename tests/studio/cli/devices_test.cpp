@@ -16,8 +16,8 @@
 #include <tuple>
 
 #include "studio/job/devices.h"
-#include "tests/core/op/random_spec.h"
 #include "tests/studio/cli/program.h"
+#include "tests/studio/cli/samples.h"
 
 namespace ipex_studio {
 namespace {
@@ -260,6 +260,17 @@ TEST_F(PoclRuns, AModelInTheSandbox) {
     EXPECT_THAT(steps.out, HasSubstr(kernel));
 }
 
+TEST_F(PoclRuns, CalibratesBeforeItRunsInIntegers) {
+  const Sandpit& pit = machine_->pit();
+  const Outcome run = pit.run({"run", modelFile("small.pt"), "--precision", "int8", "--data",
+                               testing::writeSamples(pit.path("data.npy"), 16), "--device", "opencl", "--iterations",
+                               "3", "--warmup", "0", "--db", pit.path("int8.db")});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const Outcome steps = pit.run({pit.path("int8.db"), "--csv"});
+  EXPECT_THAT(steps.out, HasSubstr("convolution_xpu"));
+  EXPECT_THAT(steps.out, HasSubstr("int8"));
+}
+
 // Files of the folder with the times at which they were written.
 std::map<std::string, fs::file_time_type> filesOf(const std::string& folder) {
   std::map<std::string, fs::file_time_type> files;
@@ -335,7 +346,8 @@ TEST_F(PoclRuns, KilledAtAnyTimeLeaveCacheAndDatabaseWhole) {
                                           "--device", "cpu,opencl",          "--duration", "0.5"};
   const std::string folder = pit.path("cache/ipex-studio/programs");
   std::mt19937 random(7);
-  for (int kill = 0; kill < 4 * testing::campaignFactor(); ++kill) {
+  const int kills = std::getenv("IPEX_CAMPAIGN") != nullptr ? 100 : 4;
+  for (int kill = 0; kill < kills; ++kill) {
     // Every other time programs are compiled anew, which takes most of the time until the kill.
     if (kill % 2 == 0) fs::remove_all(pit.path("cache"));
     const pid_t pid = pit.start(bench);
