@@ -337,11 +337,17 @@ def prepared(model, form, inputs, sample):
     return torch.jit.freeze(torch.jit.trace(model, inputs, check_trace=False, strict=False))
 
 
+def run_thrice(module, inputs):
+    """Results of the third run, each on inputs of its own: fused operators of the extension may write to them."""
+    for _ in range(3):
+        found = module(*[value.clone() for value in inputs])
+    return as_tuple(found)
+
+
 def fused(module, inputs):
     """The graph that the executor made of the first runs, as what can be saved."""
-    for _ in range(3):
-        module(*inputs)
-    graph = module.graph_for(*inputs).copy()
+    run_thrice(module, inputs)
+    graph = module.graph_for(*[value.clone() for value in inputs]).copy()
     graph.eraseInput(0)  # a frozen module reads nothing of itself
     torch._C._jit_pass_erase_shape_information(graph)
     return torch._C._create_function_from_graph("forward", graph)
@@ -369,13 +375,11 @@ def make(name, stem):
     exact = in_fp64(model, inputs) if precision == "fp32" else ()
     autocast = torch.autocast("cpu", torch.bfloat16) if precision == "bf16" else contextlib.nullcontext()
     with torch.no_grad(), autocast:
-        module = prepared(model, precision, inputs, sample)
+        module = prepared(model, precision, tuple(value.clone() for value in inputs), sample)
         (fused(module, inputs) if form.endswith("-warm") else module).save(f"{stem}.partial")
-        module = torch.jit.load(f"{stem}.partial")
-        for _ in range(3):
-            found = module(*inputs)
+        found = run_thrice(torch.jit.load(f"{stem}.partial"), inputs)
     np.savez(f"{stem}.npz", **{f"in{i}": value.numpy() for i, value in enumerate(inputs)},
-             **{f"out{i}": value.float().numpy() for i, value in enumerate(as_tuple(found))},
+             **{f"out{i}": value.float().numpy() for i, value in enumerate(found)},
              **{f"exact{i}": value.numpy() for i, value in enumerate(exact)})
     os.replace(f"{stem}.partial", f"{stem}.pt")
 
