@@ -49,6 +49,18 @@ class Automatic(unittest.TestCase):
         stream.seek(0)
         self.assertIn("ipex_studio::region", str(ipex_studio.optimize(torch.jit.load(stream), sample_input=x).graph))
 
+    def test_sums_in_bf16_may_be_rounded_otherwise(self):
+        layers = [nn.Linear(256, 256).bfloat16() for _ in range(4)]
+        with torch.no_grad():
+            frozen = torch.jit.freeze(torch.jit.trace(nn.Sequential(*layers).eval(), torch.ones(8, 256, dtype=torch.bfloat16)))
+            x = torch.randn(64, 256).bfloat16()
+            expected = x
+            for layer in layers:
+                expected = layer(expected)
+            result = self.run_thrice(frozen, x)
+        self.assertEqual(len(plans_of(frozen)), 1)
+        self.assertLess((result.float() - expected.float()).norm(), 0.03 * expected.float().norm())
+
     def test_what_asks_for_its_mode_stays_in_training_mode(self):
         class Noisy(nn.Module):
             def forward(self, x):
