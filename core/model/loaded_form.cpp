@@ -7,6 +7,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "core/extension/mixed_norms.h"
 #include "core/extension/torchvision_operators.h"
 #include "core/extension/write_out_extension.h"
 #include "core/file/pt_file.h"
@@ -141,6 +142,7 @@ FormHints formHints(const PtFileReport& report) {
   hints.of_extension = std::any_of(report.findings.begin(), report.findings.end(),
                                    [](const Finding& finding) { return finding.kind == kExtensionFinding; });
   hints.holds_fp16 = report.tensor_bytes.count("float16") != 0;
+  hints.holds_bf16 = report.tensor_bytes.count("bfloat16") != 0;
   return hints;
 }
 
@@ -170,6 +172,7 @@ LoadedForm bringIntoForm(Module& module, const FormHints& hints) {
         "The file was written by Intel Extension for PyTorch; {} of its operators became operators of PyTorch.",
         operators));
   }
+  if (hints.holds_bf16 && refusesMixedNorms()) widenMixedNorms(module);
   const std::vector<std::string> own = hints.has_own_operators ? takeOwnOperators(module) : std::vector<std::string>();
   if (!own.empty()) {
     form.notes.push_back(fmt::format("{} of torchvision {} computed by ipex-studio; a portable export names {} again.",

@@ -16,6 +16,7 @@ struct PtFileReport;
 struct FormHints {
   bool names_gpu = false;
   bool holds_fp16 = false;
+  bool holds_bf16 = false;
   bool of_extension = false;       // written by Intel Extension for PyTorch
   bool has_own_operators = false;  // calls operators of other libraries that are computed here
 };

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/extension/declare_extension.h"
+#include "core/extension/mixed_norms.h"
 #include "core/extension/write_out_extension.h"
 #include "core/model/model.h"
 #include "core/record/options.h"
@@ -27,6 +28,12 @@ TuneMode tuneModeOf(const std::string& name) {
   if (name == "quick") return TuneMode::kQuick;
   if (name == "full") return TuneMode::kFull;
   throw Error(ExitCode::kUsage, "tune is 'off', 'quick' or 'full', not '" + name + "'.");
+}
+
+int writeOutForPython(const torch::jit::Module& module) {
+  const int operators = writeOutExtension(module);
+  if (operators > 0 && refusesMixedNorms()) widenMixedNorms(module);
+  return operators;
 }
 
 torch::jit::Module optimizeForPython(const torch::jit::Module& module, const py::object& given, const std::string& tune,
@@ -58,7 +65,7 @@ PYBIND11_MODULE(_engine, m) {
       "has_bf16", [] { return machineCapabilities().bf16; }, "True if this CPU multiplies BF16.");
   m.def("declare_extension", &declareExtension,
         "Declares names of Intel Extension for PyTorch, so that files that hold them load.");
-  m.def("write_out_extension", &writeOutExtension, py::arg("module"),
+  m.def("write_out_extension", &writeOutForPython, py::arg("module"),
         "Replaces operators and packed layers of Intel Extension for PyTorch in a torch._C.ScriptModule; returns the "
         "number of operators.");
   m.def("signature_of", &signatureOf, py::arg("arguments"), py::arg("sizes"),

@@ -340,6 +340,26 @@ class QuantizedIpex(Ipex):
         return torch.jit.freeze(torch.jit.trace(module, self.inputs, check_trace=False, strict=False))
 
 
+class ExtensionFile(TorchEngine):
+    """A file that the extension wrote, where it is imported."""
+
+    def load(self, files):
+        import intel_extension_for_pytorch  # noqa: F401 (registers what the file names)
+        import torch
+
+        return torch.jit.load(files["torchscript"]).eval()
+
+
+class PackageFile(TorchEngine):
+    """A file of the extension where ipex_studio is imported in its place."""
+
+    def load(self, files):
+        import ipex_studio  # noqa: F401 (opens such files, and gives them plans)
+        import torch
+
+        return torch.jit.load(files["torchscript"]).eval()
+
+
 # In the order of the table. "exact" is ours too; ipex-studio itself records the names "baseline" and "optimized".
 ENGINES = {
     "baseline": FrozenTorch,
@@ -374,10 +394,15 @@ INT8_ENGINES = {
     "ipex": QuantizedIpex,
     "optimized": IpexStudio,
 }
+# Ways to run a file of the extension; twice its own, as a control.
+FILE_ENGINES = {"extension": ExtensionFile, "control": ExtensionFile, "optimized": IpexStudio, "package": PackageFile,
+                "plain": FrozenTorch}
 BY_PRECISION = {"fp32": ENGINES, "bf16": BF16_ENGINES, "int8": INT8_ENGINES}
+# What a worker is asked for: a precision of networks, or "file".
+TABLES = {**BY_PRECISION, "file": FILE_ENGINES}
 # Name of the Python environment of each engine; all others live in "rivals".
-ENVIRONMENTS = {"baseline": "debian", "exact": "debian", "optimized": "debian", "openvino_2026_3": "rivals-2.15",
-                "aotinductor": "rivals-2.15", "litert": "rivals-litert"}
+ENVIRONMENTS = {"baseline": "debian", "exact": "debian", "optimized": "debian", "package": "debian", "plain": "debian",
+                "openvino_2026_3": "rivals-2.15", "aotinductor": "rivals-2.15", "litert": "rivals-litert"}
 
 
 def environment_of(engine: str) -> str:

@@ -3,6 +3,7 @@
   prepare.py io NETWORK MODEL.pt BATCH OUT.npz          Debian's PyTorch: inputs, and what eager makes of them in FP64
   prepare.py samples NETWORK MODEL.pt BATCH OUT.npz     Debian's PyTorch: inputs to calibrate on, and what eager makes of them
   prepare.py recording SAMPLES.npz OUT.io.pt            Debian's PyTorch: the same as ipex-studio reads it
+  prepare.py arguments IO.npz OUT.in.pt                 Debian's PyTorch: the inputs alone as ipex-studio reads them
   prepare.py flags NETWORK BATCH                        prints ipex-studio's flags for the inputs
   prepare.py module NETWORK MODEL.pt OUT.pth            the rivals' PyTorch: the same weights as a Python module
   prepare.py onnx NETWORK MODULE.pth IO.npz OUT.onnx    the rivals' PyTorch: the module as ONNX, at the size of the inputs
@@ -64,6 +65,10 @@ def write_recording(samples: str, out: str) -> None:
     with np.load(samples) as file:
         tensors = {name: torch.from_numpy(file[name]) for name in file.files}
     export_models.save(torch.jit.script(export_models.Recording(tensors)), out)
+
+
+def write_arguments(io: str, out: str) -> None:
+    torch.save(tuple(torch.from_numpy(array) for array in engines.read_arrays(io, "in")), out)
 
 
 def print_flags(name: str, batch: str) -> None:
@@ -158,8 +163,8 @@ def write_nncf(onnx_path: str, samples: str, out: str) -> None:
     openvino.save_model(quantized, os.path.join(out, "model.xml"), compress_to_fp16=False)
 
 
-COMMANDS = {"io": write_io, "samples": write_samples, "recording": write_recording, "flags": print_flags,
-            "module": write_module, "onnx": write_onnx, "exported": write_exported, "litert": write_litert,
+COMMANDS = {"io": write_io, "samples": write_samples, "recording": write_recording, "arguments": write_arguments,
+            "flags": print_flags, "module": write_module, "onnx": write_onnx, "exported": write_exported, "litert": write_litert,
             "qdq": write_qdq, "nncf": write_nncf}
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """One engine in one process: loads a network, says it is ready, then runs for a while each time it is told to.
 
-  worker.py '{"engine": …, "precision": …, "files": {…}, "io": FILE, "threads": N, "cores": […]}'
+  worker.py '{"engine": …, "precision": …, "files": {…}, "io": FILE, "threads": N, "cores": […], "expected": "out"}'
 
 Standard output carries one JSON object per line: first what loading cost and how far the results are from eager's, then
 per turn the nanoseconds of every timed forward. A line on standard input is the length of a turn in seconds; its end
@@ -34,7 +34,7 @@ def main() -> None:
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     engines.limit_to_cores(job["cores"])
-    kind = engines.BY_PRECISION[job["precision"]][job["engine"]]
+    kind = engines.TABLES[job["precision"]][job["engine"]]
     inputs = engines.read_arrays(job["io"], "in")
     begin = time.perf_counter_ns()
     with kind.context():
@@ -42,7 +42,7 @@ def main() -> None:
         loaded = time.perf_counter_ns()
         results = engine.outputs()
         first = time.perf_counter_ns()
-        expected = engines.read_arrays(job["io"], "out")
+        expected = engines.read_arrays(job["io"], job.get("expected", "out"))
         error, cosine = engines.largest_relative_error(results, expected), engines.smallest_cosine(results, expected)
         del results, expected
         for _ in range(3):  # profiling executors and lazy layouts settle

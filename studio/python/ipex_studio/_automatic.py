@@ -104,8 +104,8 @@ def _is_whole_in_its_graph(module: Any) -> bool:
         return False
     tensors = list(module.parameters()) + list(module.buffers())
     graph = module._c._get_method("forward").graph
-    return not tensors and not getattr(module, "training", False) and not any(True for _ in module.children()) \
-        and "prim::GetAttr" not in {node.kind() for node in graph.nodes()} and "ipex_studio::region" not in str(graph)
+    return not tensors and not any(True for _ in module.children()) and not graph.findAllNodes("prim::GetAttr") \
+        and "ipex_studio::region" not in str(graph)
 
 
 def _with_plans(function):

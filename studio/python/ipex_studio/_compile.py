@@ -7,7 +7,7 @@ import functools
 import math
 import operator
 import time
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 import torch
 from torch import fx, nn
@@ -141,19 +141,19 @@ class _Race:
     ROUNDS = 4
     CLEARLY = 0.95  # of the plan's time
 
-    def __init__(self) -> None:
-        self._calls = 0
+    def __init__(self, first: int = FIRST) -> None:
+        self._calls = -first
         self._best = {True: math.inf, False: math.inf}
         self.winner: Optional[bool] = None  # True: the plan
 
     def is_turn_of_plan(self) -> bool:
-        return self._calls < self.FIRST or (self._calls - self.FIRST) % 2 == 1
+        return self._calls < 0 or self._calls % 2 == 1
 
     def note(self, planned: bool, seconds: float) -> None:
-        if self._calls >= self.FIRST:
+        if self._calls >= 0:
             self._best[planned] = min(self._best[planned], seconds)
         self._calls += 1
-        if self._calls == self.FIRST + 2 * self.ROUNDS:
+        if self._calls == 2 * self.ROUNDS:
             self.winner = self._best[False] > self.CLEARLY * self._best[True]
 
 
@@ -247,41 +247,98 @@ class _Work:
 
 
 class _Around:
-    """Calls a compiled function, or what it was made of, where no graph of it runs by a plan: compiled, it would do the
-    same, behind checks that take longer than small graphs."""
+    """Calls a compiled function, or what it was made of, where that takes less time: compiled, it runs behind checks that
+    take longer than small graphs."""
     CALLS = 3  # without a plan, until that is believed
+    FIRST = _Race.FIRST + 2 * _Race.ROUNDS  # with one, while plan and graph are timed
 
     def __init__(self, compiled: Callable, stock: Callable) -> None:
-        functools.update_wrapper(self, compiled)
-        self._compiled = compiled
-        self._stock = stock
+        self.compiled = compiled
+        self.stock = stock
         self._without_plan: Dict[Tuple, int] = {}
+        self._races: Dict[Tuple, _Race] = {}
+        self._believed: Set[Tuple] = set()  # what is quicker as it was
 
-    def __call__(self, *args, **kwargs):
-        signature = None if kwargs else _engine.signature_of(args, True)
-        if signature is None:
-            return self._compiled(*args, **kwargs)
-        signature = signature, torch.is_grad_enabled(), getattr(self._stock, "training", None)
-        calls = self._without_plan.get(signature, 0)
-        if calls >= self.CALLS:
-            return self._stock(*args)
-        seen = _Work.seen
-        result = self._compiled(*args)
+    def caller(self) -> Callable:
+        """A function of the same arguments, on which little time is spent."""
+        stock, believed = self.stock, self._believed
+        signature_of, grad_is_on = _engine.signature_of, torch.is_grad_enabled
+
+        def call(*args, **kwargs):
+            signature = None if kwargs else signature_of(args, True)
+            if signature is None:
+                return self.compiled(*args, **kwargs)
+            key = signature, grad_is_on()
+            return stock(*args) if key in believed else self._compiled_call(key, args)
+
+        return call
+
+    def method(self) -> Callable:
+        """__call__ of what torch.compile makes of a module: forward of the module, where nothing is hooked to it."""
+        stock, believed, own = self.stock, self._believed, self.stock.__dict__
+        signature_of, grad_is_on = _engine.signature_of, torch.is_grad_enabled
+        every = nn.modules.module
+        before, after = every._global_forward_pre_hooks, every._global_forward_hooks
+        before_backward, after_backward = every._global_backward_pre_hooks, every._global_backward_hooks
+        is_plain = type(stock).__call__ is nn.Module.__call__
+
+        def __call__(compiled, *args, **kwargs):
+            signature = None if kwargs else signature_of(args, True)
+            theirs = compiled.__dict__
+            if signature is None or theirs["_forward_hooks"] or theirs["_forward_pre_hooks"] or theirs["_backward_hooks"] \
+                    or theirs["_backward_pre_hooks"]:
+                return self.compiled(*args, **kwargs)
+            key = signature, grad_is_on(), own.get("training")
+            if key not in believed:
+                return self._compiled_call(key, args)
+            if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"] \
+                    or before or after or before_backward or after_backward or own.get("_compiled_call_impl") or not is_plain:
+                return stock(*args)
+            return stock.forward(*args)
+
+        return __call__
+
+    def _compiled_call(self, key: Tuple, args: Tuple) -> Any:
+        race = self._races.get(key)
+        if race is not None and race.winner is None:
+            return self._timed_call(race, key, args)
+        seen, calls = _Work.seen, self._without_plan.get(key, 0)
+        result = self.compiled(*args)
         if seen != _Work.seen:
-            self._without_plan.pop(signature, None)
+            self._without_plan.pop(key, None)
+            if race is None and len(self._races) < MOST_SIGNATURES:
+                self._races[key] = _Race(self.FIRST)
+        elif calls + 1 == self.CALLS:
+            self._believed.add(key)
         elif calls or len(self._without_plan) < MOST_SIGNATURES:
-            self._without_plan[signature] = calls + 1
+            self._without_plan[key] = calls + 1
+        return result
+
+    def _timed_call(self, race: "_Race", key: Tuple, args: Tuple) -> Any:
+        seen, planned = _Work.seen, race.is_turn_of_plan()
+        begin = time.perf_counter()
+        result = self.compiled(*args) if planned else self.stock(*args)
+        race.note(planned, time.perf_counter() - begin)
+        if planned and seen == _Work.seen:
+            del self._races[key]  # no plan runs any more, or none did after the compilation
+            self._without_plan[key] = 1
+        elif race.winner is False:
+            self._believed.add(key)
         return result
 
 
 def _around(compiled: Any, stock: Any) -> Any:
     """What torch.compile returned, which goes around itself where that is quicker."""
-    if isinstance(compiled, nn.Module):
-        if compiled is not stock and "forward" in compiled.__dict__:
-            compiled.forward = _Around(compiled.forward, stock)
+    if not isinstance(compiled, nn.Module):
+        return functools.wraps(compiled)(_Around(compiled, stock).caller())
+    if compiled is stock:  # it has nothing to compile
         return compiled
-    around = _Around(compiled, stock)
-    return functools.wraps(compiled)(lambda *args, **kwargs: around(*args, **kwargs))
+    kind = type(compiled)
+    around = _Around(functools.partial(kind.__call__, compiled), stock)
+    compiled.__class__ = type(kind.__name__, (kind,), {
+        "__call__": around.method(), "__module__": kind.__module__, "__qualname__": kind.__qualname__,
+        "__reduce__": lambda self: (kind, *kind.__reduce__(self)[1:]), "_ipex_around": around})
+    return compiled
 
 
 def _register() -> None:

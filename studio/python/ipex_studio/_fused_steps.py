@@ -73,7 +73,7 @@ def _in_order_of(other: Tensor, values: Tensor) -> Tensor:
 def split_float_bfloat16(tensor: Tensor):
     """The upper and the lower 16 bits of FP32 numbers, both as BF16 tensors in its order; the upper ones are the numbers
     cut off."""
-    words = tensor.contiguous().view(torch.int16).view(*tensor.shape, 2)  # lower halves come first
+    words = tensor.contiguous().flatten().view(torch.int16).view(*tensor.shape, 2)  # lower halves come first
     lower, upper = words.unbind(-1)
     upper, lower = upper.contiguous().view(torch.bfloat16), lower.contiguous().view(torch.bfloat16)
     return _in_order_of(tensor, upper), _in_order_of(tensor, lower)

@@ -7,6 +7,7 @@ from torch import nn
 
 from . import _engine  # noqa: F401 - brings the operators
 from ._patched import drop_role, patch, role
+from ._told import tell
 from ._versions import autocast_is_on, is_traced
 
 ROLE = "packed"
@@ -32,7 +33,10 @@ def _linear(base: type) -> Callable:
         if type(input) is torch.Tensor and input.numel() * self.out_features >= LITTLE_WORK \
                 and _fits(input, self.weight, self.bias):
             return run(input, self.weight, self.bias, "none", None, [])
-        return stock(self, input)
+        try:
+            return stock(self, input)
+        except RuntimeError as problem:
+            tell(problem, self, input)
 
     return forward
 

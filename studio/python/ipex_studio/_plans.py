@@ -19,7 +19,7 @@ from ._versions import autocast_is_on
 MOST_FORMS = 8  # of arguments with plans of their own
 MOST_CHANGES = 8  # of weights after which plans no longer pay
 LARGEST_ERROR = 1e-4  # of the largest value
-LARGEST_ROUNDED = 0.03  # of the norm, where the model itself rounds to integers
+LARGEST_ROUNDED = 0.03  # of the norm, where the model itself rounds to integers or to floats of two bytes
 _MADE_UNIQUE = re.compile(r"___torch_mangle_\d+\.")  # part of a type's name; another in each trace
 _READS_ONE_NUMBER = re.compile(r"Converting a tensor to a Python (boolean|integer|float|index|number)|Iterating over|"
                                r"Using len|.* results are registered as constants")
@@ -123,9 +123,10 @@ def _same_trace(one: Traced, other: Traced) -> bool:
 
 
 def rounds_values(module: torch.jit.ScriptModule) -> bool:
-    """True for a graph that rounds values to integers: where one lies between two of them, sums in another order decide."""
+    """True for a graph that rounds values to integers, or by its weights to BF16 or FP16: where one lies between two of
+    them, sums in another order decide."""
     text = str(module._c._get_method("forward").graph)
-    return "aten::quantize_per_" in text or "quantized::" in text
+    return any(name in text for name in ("aten::quantize_per_", "quantized::", "BFloat16(", "Half("))
 
 
 def check_results(results, expected, rounds: bool = False) -> None:

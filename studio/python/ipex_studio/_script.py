@@ -1,4 +1,5 @@
 """Plans for modules of TorchScript."""
+import copy
 from typing import Any, Optional, Tuple
 
 import torch
@@ -18,9 +19,19 @@ def sample_arguments(sample_input: Any, names=()) -> Optional[Tuple]:
     return tuple(sample_input) if isinstance(sample_input, (tuple, list)) else (sample_input,)
 
 
+def is_training(module: torch.jit.ScriptModule) -> bool:
+    """True for a module in training mode whose forward may ask for it. Functions that were saved are said to be in it."""
+    if not getattr(module, "training", False):  # frozen modules have no modes
+        return False
+    method = module._c._get_method("forward") if module._c._has_method("forward") else None
+    return method is None or any(True for _ in module.children()) or bool(method.graph.findAllNodes("prim::GetAttr"))
+
+
 def plan_script(module: torch.jit.ScriptModule, sample_input: Any = None, tune: str = "off",
                 bf16: bool = False) -> torch.jit.ScriptModule:
     """A frozen copy of a module in eval mode with its static parts as plans; `module` stays as it is."""
     names = [argument.name for argument in module._c._get_method("forward").schema.arguments[1:]]
+    if getattr(module, "training", False) and not is_training(module):
+        module = copy.copy(module).eval()
     planned = _engine.optimize(module._c, sample_arguments(sample_input, names), tune, bf16)
     return torch.jit._recursive.wrap_cpp_module(planned)

@@ -13,7 +13,8 @@ from ._layers import train_by_kernels, train_by_torch
 from ._log import logger
 from ._packed import pack_layers, unpack_layers
 from ._plans import give_plans
-from ._script import plan_script, sample_arguments
+from ._script import is_training, plan_script, sample_arguments
+from ._told import tell_faults, tell_no_faults
 from ._training import copy_model, copy_optimizer, follow_copies
 from ._versions import is_exported
 from .errors import Error
@@ -145,6 +146,7 @@ def _with_steps(optimizer: Optimizer, level: str, fuse_update_step: Optional[boo
 def _prepare_training(model: nn.Module, dtype: Optional[torch.dtype], by_kernels: bool) -> None:
     if dtype in (torch.bfloat16, torch.float16):
         logger.warning("%s is in training mode and keeps its layers in FP32.", type(model).__name__)
+    tell_no_faults(model)
     unpack_layers(model)
     if _channels_last:
         to_channels_last(model)
@@ -156,7 +158,7 @@ def _prepare_training(model: nn.Module, dtype: Optional[torch.dtype], by_kernels
 
 def _optimize_script(module: torch.jit.ScriptModule, dtype: Optional[torch.dtype], sample_input: Any,
                      switches: _Switches) -> torch.jit.ScriptModule:
-    if getattr(module, "training", False):  # frozen modules have no modes
+    if is_training(module):
         logger.warning("%s is in training mode and stays as it is; call eval() first.", module.original_name)
         return module
     if module.inlined_graph.findAllNodes("ipex_studio::region"):
@@ -182,6 +184,7 @@ def _optimize_for_inference(model: nn.Module, dtype: Optional[torch.dtype], samp
     for module in model.modules() if is_exported(model) else ():
         module.training = False  # its eval() refuses
     train_by_torch(model)
+    tell_no_faults(model)
     unpack_layers(model)
     if _channels_last:
         to_channels_last(model)
@@ -191,6 +194,8 @@ def _optimize_for_inference(model: nn.Module, dtype: Optional[torch.dtype], samp
         _fold_or_say(model, LINEARS, "Linear", given["linear_bn_folding"])
     if switches.replace_dropout_with_identity:
         replace_dropout(model)
+    if switches.weights_prepack and not is_exported(model):
+        tell_faults(model)
     if dtype in (torch.bfloat16, torch.float16) and _can_compute(dtype):
         cast_weights(model, dtype)
         return

@@ -29,6 +29,24 @@ TEST(LoadedForm, TrainingModeIsLeftAndSaid) {
   EXPECT_EQ(difference(call(model.module(), {x}), x), "");
 }
 
+// As automatic mixed precision makes them: PyTorch since 2.0 takes norms of BF16 with weights in FP32.
+TEST(LoadedForm, NormsOfBf16WithWeightsInFp32Run) {
+  Module module = scriptModule(
+      "def forward(self, x):\n"
+      "    y = torch.linear(torch.to(x, 15), self.w)\n"
+      "    y = torch.layer_norm(y, [4], self.scale, self.shift)\n"
+      "    return torch.group_norm(torch.unsqueeze(y, -1), 2, self.scale, self.shift)\n",
+      {{"w", at::randn({4, 4}).to(at::kBFloat16)}, {"scale", at::rand({4})}, {"shift", at::rand({4})}});
+  Model model = reloaded(module);
+  const at::Tensor x = at::randn({3, 4});
+  const at::Tensor y = call(model.module(), {x}).toTensor();
+  EXPECT_EQ(y.scalar_type(), at::kBFloat16);
+  const at::Tensor w = module.attr("w").toTensor().to(at::kFloat);
+  const at::Tensor scale = module.attr("scale").toTensor(), shift = module.attr("shift").toTensor();
+  const at::Tensor normed = at::layer_norm(at::linear(x, w), {4}, scale, shift).unsqueeze(-1);
+  EXPECT_LT((at::group_norm(normed, 2, scale, shift) - y.to(at::kFloat)).abs().max().item<double>(), 0.1);
+}
+
 TEST(LoadedForm, AGpuIsReadAsTheCpu) {
   const Module module = classModule(
       "    w = self.w\n"

@@ -46,9 +46,47 @@ class Activated(unittest.TestCase):
         alias.activate()
         import intel_extension_for_pytorch as ipex
         import intel_extension_for_pytorch.frontend
-        self.assertIs(ipex.optimize, ipex_studio.optimize)
+        self.assertIs(ipex.enable_onednn_fusion, ipex_studio.enable_onednn_fusion)
         self.assertIs(intel_extension_for_pytorch.frontend, ipex.frontend)
         self.assertEqual(sys.modules["ipex_studio.compat"].__spec__.name, "ipex_studio.compat")
+
+    def test_frozen_modules_come_back_themselves(self):
+        alias.activate()
+        import intel_extension_for_pytorch as ipex
+        with torch.no_grad():
+            frozen = torch.jit.freeze(torch.jit.trace(torch.nn.Linear(4, 4).eval(), torch.ones(2, 4)))
+        self.assertIs(ipex.optimize(frozen), frozen)
+        self.assertIsNot(ipex.optimize(frozen, sample_input=torch.ones(2, 4)), frozen)
+
+    def test_rows_of_a_sample_are_noted(self):
+        alias.activate()
+        import intel_extension_for_pytorch as ipex
+        model = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2)).train()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        ours, _ = ipex.optimize(model, optimizer=optimizer, sample_input=torch.ones(10, 6), auto_kernel_selection=True)
+        self.assertEqual([ours[0].batch_size_collapsed, ours[2].batch_size_collapsed], [10, 10])
+        self.assertTrue(torch.equal(ours[1].running_mean, model[1].running_mean))
+
+    def test_layers_that_read_one_value_become_one(self):
+        alias.activate()
+        from intel_extension_for_pytorch.fx.concat_linear import concat_linear
+
+        class Heads(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.query, self.key, self.other = torch.nn.Linear(6, 4), torch.nn.Linear(6, 3), torch.nn.Linear(4, 2)
+
+            def forward(self, x):
+                query = self.query(x)
+                return query, self.key(x), self.other(query)
+
+        traced, x = torch.fx.symbolic_trace(Heads()), torch.randn(5, 6)
+        joined = concat_linear(traced)
+        widths = [part.out_features for part in joined.modules() if isinstance(part, torch.nn.Linear)]
+        self.assertEqual(sorted(widths), [2, 7])
+        for one, other in zip(joined(x), traced(x)):
+            torch.testing.assert_close(one, other)
+        self.assertIs(concat_linear(traced, inplace=True), traced)
 
     def test_layers_are_known_by_the_classes_that_scripts_ask_for(self):
         alias.activate()

@@ -35,6 +35,40 @@ class Automatic(unittest.TestCase):
         self.assertEqual(len(plans_of(frozen)), 1)
         self.assertIn("ipex_studio::region", str(plans_of(frozen)[0].graph))
 
+    def test_a_function_that_was_saved_gets_a_plan(self):
+        weight = torch.randn(64, 64)
+        function = torch.jit.trace(lambda x: torch.relu(torch.mm(x, weight)), torch.randn(8, 64))
+        stream = io.BytesIO()
+        torch.jit.save(function, stream)
+        stream.seek(0)
+        loaded, x = torch.jit.load(stream), torch.randn(8, 64)
+        mode = loaded.training  # such files are said to be in training mode
+        torch.testing.assert_close(self.run_thrice(loaded, x), torch.relu(torch.mm(x, weight)), rtol=1e-5, atol=1e-5)
+        self.assertEqual(len(plans_of(loaded)), 1)
+        self.assertEqual(loaded.training, mode)
+        stream.seek(0)
+        self.assertIn("ipex_studio::region", str(ipex_studio.optimize(torch.jit.load(stream), sample_input=x).graph))
+
+    def test_sums_in_bf16_may_be_rounded_otherwise(self):
+        layers = [nn.Linear(256, 256).bfloat16() for _ in range(4)]
+        with torch.no_grad():
+            frozen = torch.jit.freeze(torch.jit.trace(nn.Sequential(*layers).eval(), torch.ones(8, 256, dtype=torch.bfloat16)))
+            x = torch.randn(64, 256).bfloat16()
+            expected = x
+            for layer in layers:
+                expected = layer(expected)
+            result = self.run_thrice(frozen, x)
+        self.assertEqual(len(plans_of(frozen)), 1)
+        self.assertLess((result.float() - expected.float()).norm(), 0.03 * expected.float().norm())
+
+    def test_what_asks_for_its_mode_stays_in_training_mode(self):
+        class Noisy(nn.Module):
+            def forward(self, x):
+                return x * 2 if self.training else x
+        noisy = torch.jit.script(Noisy()).train()
+        with self.assertLogs("ipex_studio", "WARNING"):
+            self.assertIs(ipex_studio.optimize(noisy, sample_input=torch.ones(2)), noisy)
+
     def test_the_module_and_its_file_stay_stock(self):
         frozen = frozen_net()
         self.run_thrice(frozen, image())

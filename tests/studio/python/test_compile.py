@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """torch.compile with the backend "ipex_studio": graphs of inference run by plans, all else as torch runs it."""
+import time
 import unittest
 from unittest import mock
 
@@ -60,8 +61,8 @@ class Compile(unittest.TestCase):
     def test_calls_without_plans_go_around_the_checks(self):
         tiny = nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 8)).eval()
         compiled = torch.compile(tiny, backend="ipex_studio")
-        around = compiled.forward
-        with mock.patch.object(around, "_compiled", wraps=around._compiled) as calls, torch.no_grad():
+        around = type(compiled)._ipex_around
+        with mock.patch.object(around, "compiled", wraps=around.compiled) as calls, torch.no_grad():
             for _ in range(8):
                 torch.testing.assert_close(compiled(torch.ones(1, 32)), tiny(torch.ones(1, 32)))
             self.assertEqual(calls.call_count, around.CALLS + 1)  # the first one compiles
@@ -72,6 +73,47 @@ class Compile(unittest.TestCase):
         tiny.train()
         compiled(torch.ones(1, 32)).sum().backward()
         self.assertIsNotNone(tiny[0].weight.grad)
+
+    def test_what_is_slower_by_its_plan_goes_around_it(self):
+        for slow in ("compiled", "stock"):
+            calls = {"compiled": 0, "stock": 0}
+
+            def call(name, x):
+                calls[name] += 1
+                _compile._Work.seen += name == "compiled"  # as a plan does
+                time.sleep(2e-3 if name == slow else 2e-4)
+                return x
+
+            around = _compile._Around(lambda x: call("compiled", x), lambda x: call("stock", x)).caller()
+            for _ in range(_compile._Around.FIRST + 2 * _compile._Race.ROUNDS + 1):
+                around(torch.ones(2))
+            before = dict(calls)
+            for _ in range(5):
+                around(torch.ones(2))
+            self.assertEqual(calls[slow], before[slow])
+
+    def test_hooks_and_modes_count_in_calls_around_the_checks(self):
+        tiny = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5)).eval()
+        compiled, x, seen = torch.compile(tiny, backend="ipex_studio"), torch.ones(1, 8), []
+        with torch.no_grad():
+            for _ in range(6):
+                self.assertTrue(torch.equal(compiled(x), tiny(x)))
+            handles = [tiny.register_forward_hook(lambda *_: seen.append("stock")),
+                       compiled.register_forward_hook(lambda *_: seen.append("compiled"))]
+            compiled(x)
+            self.assertIn("compiled", seen)
+            handles.pop().remove()
+            seen.clear()
+            compiled(x)
+            self.assertIn("stock", seen)
+            handles.pop().remove()
+            compiled.train()
+            self.assertFalse(torch.equal(compiled(x), compiled(x)))
+            tiny[0].weight = nn.Parameter(torch.zeros(8, 8))
+            tiny[0].bias = nn.Parameter(torch.ones(8))
+            self.assertTrue(torch.equal(compiled.eval()(x), torch.ones(1, 8)))
+        self.assertEqual(list(compiled.state_dict()), ["_orig_mod.0.weight", "_orig_mod.0.bias"])
+        self.assertIsInstance(compiled, torch._dynamo.eval_frame.OptimizedModule)
 
     def test_functions_without_plans_go_around_the_checks(self):
         @torch.compile(backend="ipex_studio")

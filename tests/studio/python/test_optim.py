@@ -459,6 +459,14 @@ class SingleSteps(unittest.TestCase):
                     self.assertTrue(torch.equal(gradient, kept))
                 self.assertTrue(torch.equal(copied, expected.bfloat16()))
 
+    def test_halves_keep_the_order_of_the_whole(self):
+        images = torch.rand(8, 6, 1, 1).to(memory_format=torch.channels_last)
+        for whole in (torch.rand(6, 5).t(), torch.rand(9, 9)[2:5, 2:5], images, torch.rand(()), torch.rand(3, 0)):
+            upper, lower = optim.split_float_bfloat16(whole)
+            joined = optim.cat_bfloat16_float(upper, lower)
+            self.assertTrue(torch.equal(joined, whole))
+            self.assertEqual({upper.stride(), lower.stride(), joined.stride()}, {whole.stride()})
+
     def test_rows_that_come_twice_are_summed_first(self):
         whole = torch.randn(5, 3)
         upper, lower = optim.split_float_bfloat16(whole)

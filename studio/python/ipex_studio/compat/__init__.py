@@ -5,13 +5,14 @@ This is no product of Intel's. ipex_studio.alias brings it under that name.
 import torch as _torch
 
 from .. import (FP32MathMode, alias, disable_auto_channels_last, enable_auto_channels_last, enable_onednn_fusion,
-                get_fp32_math_mode, optimize, set_fp32_math_mode)
+                get_fp32_math_mode, set_fp32_math_mode)
 from .._torch_check import minor as _minor
-from . import _C, _operators, _tensor, cpu, frontend, llm, nn, optim
+from . import _C, _operators, _tensor, cpu, frontend, fx, llm, nn, optim
 from ._verbose import verbose
+from .frontend import optimize
 
 __all__ = ["FP32MathMode", "_C", "cpu", "disable_auto_channels_last", "enable_auto_channels_last", "enable_onednn_fusion",
-           "frontend", "get_fp32_math_mode", "llm", "nn", "optim", "optimize", "set_fp32_math_mode", "verbose", "xpu"]
+           "frontend", "fx", "get_fp32_math_mode", "llm", "nn", "optim", "optimize", "set_fp32_math_mode", "verbose", "xpu"]
 _operators.install()
 _tensor.install()
 xpu = _torch.xpu
