@@ -110,6 +110,9 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, int pooled_height, int "
           "pooled_width, int batch_size, int channels, int height, int width, int sampling_ratio, bool aligned) -> "
           "Tensor",
+          "ipex_studio::adafactor_step(float[] settings, Tensor(a!)[] parameters, Tensor[] gradients, Tensor(b!)[] "
+          "moments, "
+          "int[] steps) -> ()",
           "ipex_studio::add_layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor residual, str spec) -> (Tensor, "
           "Tensor)",
           "ipex_studio::attention(Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor",
