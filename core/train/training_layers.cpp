@@ -122,10 +122,11 @@ std::vector<Value*> linearOperands(Node* node) {
 // Puts a node of another kind in the place of `node`. Results keep their names, and their aliases are those of before.
 Node* become(Node* node, const char* kind, const std::vector<Value*>& operands) {
   Graph& graph = *node->owningGraph();
-  Node* const own = graph.create(c10::Symbol::fromQualString(kind), operands)->insertBefore(node);
+  const std::size_t results = node->outputs().size();
+  Node* const own = graph.create(c10::Symbol::fromQualString(kind), operands, results)->insertBefore(node);
   own->copyMetadata(node);
-  own->output()->copyMetadata(node->output());
-  node->output()->replaceAllUsesWith(own->output());
+  for (std::size_t i = 0; i < results; ++i) own->output(i)->copyMetadata(node->output(i));
+  node->replaceAllUsesWith(own);
   node->destroy();
   return own;
 }
@@ -200,6 +201,11 @@ TrainingLayers useTrainingLayers(Graph& graph) {
     if (convolves) continue;
     if (use(node, "ipex_studio::conv_transpose2d", transposedOperands(node), true)) continue;
     if (use(node, "ipex_studio::train_linear", linearOperands(node), false)) continue;
+    if (isKind(node, "aten::lstm") || isKind(node, "aten::gru")) {
+      const char* const own = isKind(node, "aten::lstm") ? "ipex_studio::train_lstm" : "ipex_studio::train_gru";
+      use(node, own, node->inputs().vec(), false);
+      continue;
+    }
     if (isKind(node, "aten::batch_norm")) {
       layers.changed = true;
       norms.push_back(become(node, "ipex_studio::batch_norm2d", normOperands(node)));

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernels/optim/parameter_forms-inl.h"
+#include "kernels/optim/squares-inl.h"
 #include "kernels/optim/update_chunk.h"
 #include "kernels/optim/update_rules-inl.h"
 
@@ -93,29 +94,6 @@ void updateFloats(const UpdateScalars& scalars, const FloatChunk& chunk) {
     case UpdateRule::kLarsNorms:
       return;
   }
-}
-
-// The sum of the squares of values · scale, each product rounded as the rules round it. A square of a float fits a
-// double, so that the sum is finite if all values are.
-double squaresOf(const float* values, float scale, std::size_t count) {
-  const hn::ScalableTag<double> d;
-  const hn::Rebind<float, decltype(d)> floats;
-  const std::size_t lanes = hn::Lanes(d);
-  const auto factor = hn::Set(floats, scale);
-  auto even = hn::Zero(d), odd = hn::Zero(d);
-  std::size_t i = 0;
-  for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    const auto a = hn::PromoteTo(d, Mul(hn::LoadU(floats, values + i), factor));
-    const auto b = hn::PromoteTo(d, Mul(hn::LoadU(floats, values + i + lanes), factor));
-    even = MulAdd(a, a, even);
-    odd = MulAdd(b, b, odd);
-  }
-  double sum = hn::GetLane(hn::SumOfLanes(d, Add(even, odd)));
-  for (; i < count; ++i) {
-    const double value = double{values[i] * scale};
-    sum += value * value;
-  }
-  return sum;
 }
 
 void updateByRule(const UpdateScalars& scalars, const UpdateChunk& chunk) {

@@ -1,4 +1,4 @@
-// Parameters of one recurrent layer, the same on every instruction set. Private to recurrent_simd.cpp.
+// Parameters of one recurrent layer, the same on every instruction set. Private to recurrent_simd.cpp but for the cell.
 #pragma once
 
 #include <cstdint>

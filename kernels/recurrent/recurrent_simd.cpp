@@ -15,43 +15,26 @@
 #include "kernels/common/partial_vector-inl.h"
 #include "kernels/common/vector_math-inl.h"
 #include "kernels/recurrent/recurrent_job.h"
+#include "kernels/recurrent/recurrent_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// Computes units [unit, unit + lanes) of kRows rows in one step, with kSplit independent sums: few rows alone leave the
-// multipliers idle.
+// Computes units [unit, unit + lanes) of kRows rows in one step.
 template <int kGates, int kRows, int kSplit>
 HWY_INLINE void advanceRows(const RecurrentJob& job, const RecurrentOperands& at, std::int64_t step,
                             const float* before, std::int64_t before_row, std::int64_t row, std::int64_t unit) {
   const F32 d;
-  VF sum[kSplit][kRows][kGates];
-  for (int s = 0; s < kSplit; ++s) {
-    for (int r = 0; r < kRows; ++r) {
-      for (int g = 0; g < kGates; ++g) sum[s][r][g] = hn::Zero(d);
-    }
-  }
-  const float* weights = at.weights + unit * job.states * kGates;
   const float* h = before + row * before_row;
-  std::int64_t k = 0;
-  const auto multiply = [&](std::int64_t at_k, int s) HWY_ATTR {
-    for (int g = 0; g < kGates; ++g) {
-      const VF w = hn::Load(d, weights + (at_k * kGates + g) * job.lanes);
-      for (int r = 0; r < kRows; ++r) sum[s][r][g] = hn::MulAdd(hn::Set(d, h[r * before_row + at_k]), w, sum[s][r][g]);
-    }
-  };
-  for (; k + kSplit <= job.states; k += kSplit) {
-    for (int s = 0; s < kSplit; ++s) multiply(k + s, s);
-  }
-  for (; k < job.states; ++k) multiply(k, 0);
+  VF sum[kRows][kGates];
+  sumProducts<kGates, kRows, kSplit>(at.weights + unit * job.states * kGates, job.states, h, before_row, sum);
   const std::int64_t count = std::min(job.lanes, job.units - unit);
   for (int r = 0; r < kRows; ++r) {
     const float* gates = at.gates + step * job.gates_step + (row + r) * job.gates_row + unit;
     float* y = at.y + step * job.y_step + (row + r) * job.y_row + unit;
     VF hidden[kGates], given[kGates];
     for (int g = 0; g < kGates; ++g) {
-      hidden[g] = sum[0][r][g];
-      for (int s = 1; s < kSplit; ++s) hidden[g] = hn::Add(hidden[g], sum[s][r][g]);
+      hidden[g] = sum[r][g];
       given[g] = loadFirst(gates + g * job.units, count);
     }
     if constexpr (kGates == 4) {

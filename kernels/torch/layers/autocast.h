@@ -5,6 +5,9 @@
 
 namespace ipex_studio {
 
+// True if autocast of the CPU is on.
+bool autocastIsOn();
+
 // True if autocast of the CPU computes in BF16; in other types layers are those of PyTorch.
 bool autocastIsBf16();
 

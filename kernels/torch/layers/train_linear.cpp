@@ -11,9 +11,8 @@
 #include <torch/script.h>
 
 #include "kernels/torch/layers/autocast.h"
-#include "kernels/torch/layers/kept_operations.h"
+#include "kernels/torch/layers/kept_linear.h"
 #include "kernels/torch/layers/plain_floats.h"
-#include "kernels/training/linear_training.h"
 
 namespace ipex_studio {
 namespace {
@@ -23,22 +22,12 @@ using torch::autograd::variable_list;
 using LinearOptional = c10::optional<at::Tensor>;
 using KeptLinear = std::shared_ptr<const LinearTraining>;
 
-// The operation prepared for a problem, null if none can be. Thread-safe.
-KeptLinear linearFor(const LinearProblem& problem) {
-  static auto& kept = *new KeptOperations<LinearProblem, LinearTraining>;
-  return kept.of(problem, [](const LinearProblem& of) {
-    auto linear = std::make_shared<const LinearTraining>(of);
-    return linear->isQuick() ? linear : nullptr;
-  });
-}
-
 // The operation for these operands if it is one that we compute.
 KeptLinear preparedLinear(const at::Tensor& x, const at::Tensor& w, const LinearOptional& b) {
-  static const bool wide = hasWideProducts() && !at::hasMKL();
-  if (!isPlainValues(x) || !isPlainFloats(w) || w.dim() != 2 || x.dim() < 1 || (!isBf16(x) && !wide)) return nullptr;
+  if (!isPlainValues(x) || !isPlainFloats(w) || w.dim() != 2 || x.dim() < 1) return nullptr;
   if (x.size(-1) != w.size(1) || x.numel() == 0 || w.numel() == 0) return nullptr;
   if (b && b->defined() && !(isPlainFloats(*b) && b->dim() == 1 && b->size(0) == w.size(0))) return nullptr;
-  return linearFor({x.numel() / w.size(1), w.size(1), w.size(0), at::get_num_threads(), isBf16(x)});
+  return keptLinear({x.numel() / w.size(1), w.size(1), w.size(0), at::get_num_threads(), isBf16(x)});
 }
 
 // The weights as kernels read them beside x.

@@ -1,9 +1,10 @@
 """Layers of training by kernels of ours. Parameters stay as they are, in channels-last order."""
 import collections
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Tuple
 
 import torch
 from torch import nn
+from torch.nn.utils.rnn import PackedSequence
 
 from . import _engine  # noqa: F401 - brings the operators
 from ._patched import drop_role, patch, role
@@ -80,14 +81,62 @@ def _linear(base: type) -> Callable:
     return forward
 
 
+def _states(layer: nn.RNNBase, given: Any, input: torch.Tensor, batch: int) -> Tuple[torch.Tensor, ...]:
+    """States before the first step, of a batch: those given, or zeros."""
+    if given is not None:
+        return (given,) if isinstance(given, torch.Tensor) else tuple(given)
+    count = layer.num_layers * (2 if layer.bidirectional else 1)
+    widths = (layer.proj_size or layer.hidden_size,) + ((layer.hidden_size,) if layer.mode == "LSTM" else ())
+    return tuple(input.new_zeros(count, batch, width) for width in widths)
+
+
+def _recurrent(operator: str) -> Callable:
+    def methods(base: type) -> Callable:
+        def forward(self, input, hx=None):
+            packed = isinstance(input, PackedSequence)
+            data = input.data if packed else input
+            fits = _may_compute(data, *self._flat_weights) and data.dim() == (2 if packed else 3)
+            if not fits or autocast_is_on():
+                return base.forward(self, input, hx)
+            batch = int(input.batch_sizes[0]) if packed else data.shape[0 if self.batch_first else 1]
+            if hx is None:
+                self.check_input(data, input.batch_sizes if packed else None)
+            else:
+                self.check_forward_args(data, hx, input.batch_sizes if packed else None)
+                hx = self.permute_hidden(hx, input.sorted_indices if packed else None)
+            states = _states(self, hx, data, batch)
+            settings = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+            compute = getattr(torch.ops.ipex_studio, operator)
+            given = list(states) if len(states) == 2 else states[0]
+            if packed:
+                y, *last = compute(data, input.batch_sizes, given, *settings)
+                y = PackedSequence(y, input.batch_sizes, input.sorted_indices, input.unsorted_indices)
+            else:
+                y, *last = compute(data, given, *settings, self.batch_first)
+            last = tuple(last) if len(last) == 2 else last[0]
+            return y, self.permute_hidden(last, input.unsorted_indices if packed else None)
+
+        return forward
+
+    return methods
+
+
 _FORWARDS: Dict[type, Callable] = {nn.Conv1d: _convolution(1), nn.Conv2d: _convolution(2),
                                    nn.Conv3d: _convolution(3), nn.ConvTranspose2d: _transposed,
-                                   nn.BatchNorm2d: _batch_norm, nn.Linear: _linear}
+                                   nn.BatchNorm2d: _batch_norm, nn.Linear: _linear,
+                                   nn.LSTM: _recurrent("train_lstm"), nn.GRU: _recurrent("train_gru")}
 
 
 @role(_ROLE)
 def _trained_members(base: type) -> Dict[str, Any]:
     return {"forward": _FORWARDS[base](base)}
+
+
+def _holds_weights(module: nn.Module) -> bool:
+    """True if weights are parameters of the module itself, and not computed from others."""
+    if isinstance(module, nn.RNNBase):
+        return all(name in module._parameters for name in module._flat_weights_names)
+    return "weight" in module._parameters
 
 
 def train_by_kernels(model: nn.Module) -> Dict[str, int]:
@@ -97,7 +146,7 @@ def train_by_kernels(model: nn.Module) -> Dict[str, int]:
                                   for parameter in module._parameters.values() if parameter is not None)
     counts: Dict[str, int] = {}
     for module in model.modules():
-        plain = type(module) in _FORWARDS and "forward" not in module.__dict__ and "weight" in module._parameters
+        plain = type(module) in _FORWARDS and "forward" not in module.__dict__ and _holds_weights(module)
         if plain and all(readers[id(parameter)] == 1 for parameter in module._parameters.values()
                          if parameter is not None):
             counts[type(module).__name__] = counts.get(type(module).__name__, 0) + 1

@@ -23,7 +23,7 @@ from ._fused_steps import (adagrad_fused_step, adam_fused_step, cat_bfloat16_flo
                            sync_master_weight_to_fp16)
 from ._log import logger
 
-__all__ = ["Adagrad", "Adam", "AdamW", "Adamax", "Lamb", "Lars", "Lion", "NAdam", "RAdam", "RMSprop", "SGD",
+__all__ = ["Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Lamb", "Lars", "Lion", "NAdam", "RAdam", "RMSprop", "SGD",
            "adagrad_fused_step", "adam_fused_step", "cat_bfloat16_float", "create_optimizer_lars", "fused",
            "lamb_fused_step", "lars_fused_step", "packed_add", "sgd_fused_step", "split_float_bfloat16",
            "sync_master_weight_to_bf16", "sync_master_weight_to_fp16"]
@@ -159,6 +159,90 @@ class Lars(FusedSteps, Optimizer):
                                       lars=True))
 
 
+_NO_MOMENTS = torch.empty(0)  # a vector has moments of its elements alone
+
+
+class Adafactor(getattr(torch.optim, "Adafactor", Optimizer)):
+    """Adafactor, with the arguments and states of torch.optim.Adafactor, which came with torch 2.5: N. Shazeer and
+    M. Stern, Adafactor: adaptive learning rates with sublinear memory cost, 2018. BF16 parameters are the upper halves
+    of FP32 numbers whose lower halves are in the state, as with the other optimizers here."""
+
+    def __init__(self, params, lr=1e-2, beta2_decay: float = -0.8, eps=(None, 1e-3), d: float = 1.0,
+                 weight_decay: float = 0.0, *, foreach: Optional[bool] = None, maximize: bool = False):
+        _check(lr >= 0, "learning rate", lr)
+        _check(beta2_decay <= 0, "beta2_decay (at most 0)", beta2_decay)
+        _check(eps[0] is None or eps[0] >= 0, "epsilon1", eps[0])
+        _check(eps[1] >= 0, "epsilon2", eps[1])
+        _check(d >= 1, "clipping threshold d (at least 1)", d)
+        _check(weight_decay >= 0, "weight_decay value", weight_decay)
+        Optimizer.__init__(self, params, dict(lr=lr, beta2_decay=beta2_decay, eps=eps, d=d, weight_decay=weight_decay,
+                                              foreach=foreach, maximize=maximize))
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        """Does a step of all parameters that have a gradient; `closure` evaluates the model anew and returns the loss,
+        which is returned."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            self._step_group(group, [parameter for parameter in group["params"] if parameter.grad is not None])
+        return loss
+
+    def _step_group(self, group: Group, parameters) -> None:
+        for parameter in parameters:
+            if parameter.grad.is_sparse:
+                raise RuntimeError("Adafactor does not support sparse gradients")
+            if parameter.dtype not in (torch.float32, torch.bfloat16):
+                raise RuntimeError(f"Adafactor steps FP32 and BF16 parameters, not such of {parameter.dtype}.")
+        least, eps2 = group["eps"]
+        least = torch.finfo(torch.float32).eps if least is None else least
+        settings = [float(value) for value in (group["lr"], group["beta2_decay"], least, eps2, group["d"],
+                                               group["weight_decay"], group["maximize"])]
+        wide, moments, counts = [], [], []
+        for parameter in parameters:
+            state = self.state[parameter]
+            self._begin(state, parameter)
+            state["step"] += 1
+            counts.append(int(state["step"]))
+            both = (state["row_var"], state["col_var"]) if parameter.dim() > 1 else (state["variance"], _NO_MOMENTS)
+            moments += both
+            split = parameter.dtype == torch.bfloat16
+            wide.append(cat_bfloat16_float(parameter, state["bf16_trail"]) if split else parameter)
+        gradients = [parameter.grad.float() for parameter in parameters]
+        torch.ops.ipex_studio.adafactor_step(settings, wide, gradients, moments, counts)
+        for parameter, number in zip(parameters, wide):
+            if number is not parameter:
+                upper, lower = split_float_bfloat16(number)
+                parameter.copy_(upper)
+                self.state[parameter]["bf16_trail"] = lower
+
+    @staticmethod
+    def _begin(state: Dict[str, Any], parameter: torch.Tensor) -> None:
+        """Gives a parameter the states that it lacks, all of them or the lower halves alone."""
+        split = parameter.dtype == torch.bfloat16
+        if not state:
+            state["step"] = torch.tensor(0.0, dtype=torch.float32)
+            if parameter.dim() > 1:
+                state["row_var"] = torch.zeros(*parameter.shape[:-1], 1, dtype=torch.float32)
+                state["col_var"] = torch.zeros(*parameter.shape[:-2], 1, parameter.shape[-1], dtype=torch.float32)
+            else:
+                state["variance"] = torch.zeros(parameter.shape, dtype=torch.float32)
+        if split and "bf16_trail" not in state:
+            state.update({key: value.float() for key, value in state.items() if isinstance(value, torch.Tensor)})
+            state["bf16_trail"] = torch.zeros_like(parameter)
+
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        """As torch's, but moments of BF16 parameters keep their own precision."""
+        super().load_state_dict(state_dict)
+        saved = [number for group in state_dict["param_groups"] for number in group["params"]]
+        for number, parameter in zip(saved, (one for group in self.param_groups for one in group["params"])):
+            for key, value in state_dict["state"].get(number, {}).items():
+                if isinstance(value, torch.Tensor):
+                    self.state[parameter][key] = value.clone()
+
+
 _NORMS = (nn.LayerNorm, nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
 
@@ -178,11 +262,13 @@ def create_optimizer_lars(model: nn.Module, lr: float, momentum: float, weight_d
 
 _COUNTERPARTS: Dict[type, type] = {kind.__mro__[2]: kind
                                    for kind in (SGD, Adam, AdamW, Adagrad, RMSprop, NAdam, RAdam, Adamax)}
+if hasattr(torch.optim, "Adafactor"):
+    _COUNTERPARTS[torch.optim.Adafactor] = Adafactor
 
 
 def fused(optimizer: Optimizer) -> Optimizer:
     """The optimizer itself, which from now on has fused steps if it is one of torch's; others stay, which is logged."""
-    if isinstance(optimizer, FusedSteps):
+    if isinstance(optimizer, (FusedSteps, Adafactor)):
         return optimizer
     kind = _COUNTERPARTS.get(type(optimizer))
     why = "there is no fused one" if kind is None else _why_not(optimizer)

@@ -90,6 +90,14 @@ TEST(TrainingLayers, TakeTheirKinds) {
   return (%l)
 )IR"),
             (Kinds{{"ipex_studio::conv2d", 1}, {"ipex_studio::conv1d", 1}, {"ipex_studio::conv3d", 2}}));
+  EXPECT_EQ(changedWith(R"IR(
+  %list : Tensor[] = prim::ListConstruct(%c, %c)
+  %y : Tensor, %h : Tensor, %s : Tensor = aten::lstm(%c, %list, %list, %no, %one, %rate, %training, %no, %no)
+  %z : Tensor, %k : Tensor = aten::gru(%y, %h, %list, %no, %one, %rate, %training, %no, %no)
+  %p : Tensor, %q : Tensor = aten::gru(%z, %s, %k, %list, %no, %one, %rate, %training, %no)
+  return (%p, %q)
+)IR"),
+            (Kinds{{"ipex_studio::conv2d", 1}, {"ipex_studio::train_lstm", 1}, {"ipex_studio::train_gru", 2}}));
 }
 
 const char* const kNorm = R"IR(
@@ -422,6 +430,46 @@ TEST(TrainingLayers, HaveTheGradientsOfDoublePrecisionForVolumesAndSignals) {
     }
     at::set_num_threads(1);
     for (const auto& parameter : exact.parameters()) parameter.mutable_grad().reset();
+  }
+}
+
+// An LSTM in both directions and a GRU over columns of pictures, odd sizes.
+torch::jit::Module recurrentNetwork() {
+  at::manual_seed(4);
+  torch::jit::Module module("recurrent");
+  const auto weight = [&](const std::string& name, at::IntArrayRef sizes) {
+    module.register_parameter(name, (at::randn(sizes) * 0.3).set_requires_grad(true), false);
+  };
+  for (const char* direction : {"f", "r"}) {
+    weight(std::string("i_") + direction, {4 * 17, 27});
+    weight(std::string("h") + direction, {4 * 17, 17});
+    weight(std::string("bi") + direction, {4 * 17});
+    weight(std::string("bh") + direction, {4 * 17});
+  }
+  weight("gi", {3 * 5, 34});
+  weight("gh", {3 * 5, 5});
+  weight("w", {kImageClasses, 5});
+  module.define(R"(
+def forward(self, x):
+  x = torch.flatten(x, 1, 2).transpose(1, 2)
+  zeros = torch.zeros([2, x.size(0), 17], dtype=x.dtype)
+  all = [self.i_f, self.hf, self.bif, self.bhf, self.i_r, self.hr, self.bir, self.bhr]
+  y, h, c = torch.lstm(x, [zeros, zeros], all, True, 1, 0.0, True, True, True)
+  first = torch.zeros([1, x.size(0), 5], dtype=x.dtype)
+  z, last = torch.gru(y, first, [self.gi, self.gh], False, 1, 0.0, True, False, True)
+  return torch.linear(last[0] + torch.mean(z, [1]), self.w)
+)");
+  return module;
+}
+
+TEST(TrainingLayers, HaveTheGradientsOfDoublePrecisionForSequences) {
+  for (const std::int64_t batch : {1, 5}) {
+    const Differentiated ours = differentiated(recurrentNetwork(), true, batch, ComputedIn::kFp32);
+    const Differentiated right = differentiated(recurrentNetwork(), false, batch, ComputedIn::kFp64);
+    EXPECT_LE(distance(ours.result, right.result), 1e-5);
+    ASSERT_EQ(ours.gradients.size(), right.gradients.size());
+    for (std::size_t i = 0; i < right.gradients.size(); ++i)
+      EXPECT_LE(distance(ours.gradients[i], right.gradients[i]), 1e-5) << i;
   }
 }
 

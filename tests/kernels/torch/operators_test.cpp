@@ -110,6 +110,9 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, int pooled_height, int "
           "pooled_width, int batch_size, int channels, int height, int width, int sampling_ratio, bool aligned) -> "
           "Tensor",
+          "ipex_studio::adafactor_step(float[] settings, Tensor(a!)[] parameters, Tensor[] gradients, Tensor(b!)[] "
+          "moments, "
+          "int[] steps) -> ()",
           "ipex_studio::add_layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor residual, str spec) -> (Tensor, "
           "Tensor)",
           "ipex_studio::attention(Tensor q, Tensor k, Tensor v, Tensor? mask, str spec) -> Tensor",
@@ -148,7 +151,18 @@ TEST(Operators, SchemasStay) {
           "value_cache, Tensor beam_idx, int offset, float scale, Tensor? mask) -> Tensor",
           "ipex_studio::paged_attention(Tensor query, Tensor key_cache, Tensor value_cache, Tensor pages, Tensor "
           "lengths, float scale, Tensor? slopes, int window, float softcap) -> Tensor",
+          "ipex_studio::train_gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, "
+          "int "
+          "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)",
+          "ipex_studio::train_gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, "
+          "float "
+          "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
           "ipex_studio::train_linear(Tensor x, Tensor w, Tensor? b, Tensor? low=None) -> Tensor",
+          "ipex_studio::train_lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool "
+          "has_biases, "
+          "int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)",
+          "ipex_studio::train_lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, "
+          "float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
           "ipex_studio::woq_linear(Tensor x, Tensor weight, Tensor scales, Tensor? bias, int bits, int depth, int "
           "group) -> Tensor",
           "ipex_studio::write_pages(Tensor key, Tensor value, Tensor(a!) key_cache, Tensor(b!) value_cache, Tensor "

@@ -427,6 +427,95 @@ class Halves(unittest.TestCase):
         self.assertTrue(torch.equal(steps(other, 9, 11)[1], half[1]))
 
 
+class Adafactor(unittest.TestCase):
+    OPTIONS = ({}, dict(lr=0.1, weight_decay=0.1, maximize=True), dict(beta2_decay=-0.3, d=2.0, eps=(1e-5, 0.5)))
+
+    def exact(self, parameter, state, step, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0,
+              maximize=False):
+        """One step in double precision, as torch.optim.Adafactor describes it."""
+        gradient = parameter.grad.double() * (-1 if maximize else 1)
+        least = torch.finfo(torch.float32).eps if eps[0] is None else eps[0]
+        weight, number = step ** beta2_decay, parameter.double()
+
+        def moved(key, mean):
+            state[key] = torch.lerp(state.get(key, torch.zeros_like(mean)), mean, weight)
+            return state[key]
+
+        if gradient.dim() > 1:
+            row, column = moved("row", (gradient ** 2).mean(-1, True)), moved("column", (gradient ** 2).mean(-2, True))
+            variance = row @ column / row.mean(-2, True).clamp(min=least)
+        else:
+            variance = moved("all", gradient ** 2)
+        update = gradient / variance.clamp(min=least ** 2).sqrt()
+        size = max(eps[1], number.square().mean().sqrt().item()) * min(lr, step ** -0.5)
+        size /= max(1.0, update.square().mean().sqrt().item() / d)
+        return number * (1 - lr * weight_decay) - size * update
+
+    def test_steps_against_double_precision(self):
+        for options in self.OPTIONS:
+            made = parameters()
+            optimizer, states = optim.Adafactor(made, **options), [{} for _ in made]
+            for step in range(1, 6):
+                give_gradients(made, step)
+                right = [self.exact(one, state, step, **options).detach() for one, state in zip(made, states)]
+                optimizer.step()
+                for parameter, number in zip(made, right):
+                    self.assertLess((parameter.detach() - number).abs().max(), 2e-6)
+
+    def test_halves_lose_nothing(self):
+        sizes = [(33,), (6, 5), (4, 3, 3, 3)]
+        halves = parameters(torch.bfloat16, sizes)
+        made = [nn.Parameter(half.detach().float()) for half in halves]
+        ours, whole = optim.Adafactor(halves), optim.Adafactor(made)
+        for step in range(10):
+            give_gradients(halves, step)
+            for parameter, half in zip(made, halves):
+                parameter.grad = half.grad.float()
+            ours.step(), whole.step()
+            if step == 5:
+                ours.load_state_dict(copy.deepcopy(ours.state_dict()))
+        for parameter, half in zip(made, halves):
+            joined = optim.cat_bfloat16_float(half.detach(), ours.state[half]["bf16_trail"])
+            self.assertTrue(torch.equal(joined, parameter.detach()))
+
+    def test_states_go_on(self):
+        one, other = parameters(), parameters()
+        first, second = optim.Adafactor(one), optim.Adafactor(other)
+        steps(first, 0, 4)
+        steps(second, 0, 2)
+        third = optim.Adafactor(other)
+        third.load_state_dict(second.state_dict())
+        steps(third, 2, 4)
+        for a, b in zip(one, other):
+            self.assertTrue(torch.equal(a, b))
+
+    @unittest.skipUnless(hasattr(torch.optim, "Adafactor"), "torch has Adafactor from 2.5 on")
+    def test_states_go_both_ways(self):
+        for kinds in ((optim.Adafactor, torch.optim.Adafactor), (torch.optim.Adafactor, optim.Adafactor)):
+            one, other = parameters(), parameters()
+            first, second = kinds[0](one), kinds[1](other)
+            steps(first, 0, 3)
+            steps(second, 0, 3)
+            first.load_state_dict(copy.deepcopy(second.state_dict()))
+            steps(first, 3, 6)
+            steps(second, 3, 6)
+            for a, b in zip(one, other):
+                torch.testing.assert_close(a, b, rtol=2e-5, atol=2e-6)
+        stock = torch.optim.Adafactor(parameters())
+        steps(stock, 0, 1)
+        self.assertIs(type(optim.fused(stock)), optim.Adafactor)
+        steps(stock, 1, 3)
+
+    def test_what_is_refused(self):
+        for wrong in (dict(lr=-1.0), dict(beta2_decay=0.5), dict(d=0.5), dict(weight_decay=-1.0), dict(eps=(None, -1))):
+            with self.assertRaises(ValueError):
+                optim.Adafactor(parameters(), **wrong)
+        made = [nn.Parameter(torch.randn(3).double())]
+        give_gradients(made, 0)
+        with self.assertRaisesRegex(RuntimeError, "FP32 and BF16"):
+            optim.Adafactor(made).step()
+
+
 class SingleSteps(unittest.TestCase):
     """The functions with the names of the extension's operators."""
 

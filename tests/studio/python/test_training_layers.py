@@ -25,7 +25,7 @@ def trained(layer: nn.Module) -> nn.Module:
 
 
 def is_ours(module: nn.Module) -> bool:
-    classes = (nn.Conv2d, nn.ConvTranspose2d, nn.BatchNorm2d, nn.Linear)
+    classes = (nn.Conv2d, nn.ConvTranspose2d, nn.BatchNorm2d, nn.Linear, nn.LSTM, nn.GRU)
     return type(module) not in classes and isinstance(module, classes)
 
 
@@ -318,6 +318,156 @@ class Linear(unittest.TestCase):
         x = torch.randn(2, 3, dtype=torch.double, requires_grad=True)
         self.assertTrue(torch.autograd.gradcheck(double, x))
         self.assertTrue(torch.autograd.gradgradcheck(double, x))
+
+
+class Recurrent(unittest.TestCase):
+    """LSTM and GRU: values, states and all gradients against FP64, in all forms of their operands."""
+
+    KINDS = (dict(), dict(bias=False), dict(num_layers=2), dict(bidirectional=True), dict(batch_first=True),
+             dict(num_layers=2, bidirectional=True, batch_first=True))
+
+    def layers(self, inputs, units):
+        for kind in self.KINDS:
+            for layer in (nn.LSTM, nn.GRU):
+                yield layer(inputs, units, **kind)
+        if units > 1:
+            yield nn.LSTM(inputs, units, proj_size=(units + 1) // 2)
+            yield nn.LSTM(inputs, units, proj_size=1, num_layers=2, bidirectional=True)
+
+    def states(self, layer, batch):
+        count = layer.num_layers * (2 if layer.bidirectional else 1)
+        h = torch.randn(count, batch, layer.proj_size or layer.hidden_size)
+        return (h, torch.randn(count, batch, layer.hidden_size)) if isinstance(layer, nn.LSTM) else (h,)
+
+    def run_layer(self, layer, data, states, cotangents, pack):
+        """Results and gradients of the input, states and parameters."""
+        leaves = [data, *states]
+        hx = (tuple(states) if isinstance(layer, nn.LSTM) else states[0]) if states else None
+        y, last = layer(pack(data) if pack else data, hx)
+        results = [y.data if pack else y, *(last if isinstance(last, tuple) else (last,))]
+        if not cotangents:
+            cotangents.extend(torch.randn(result.shape) for result in results)
+        given = [cotangent.to(data.dtype) for cotangent in cotangents]
+        return results + list(torch.autograd.grad(results, [*leaves, *layer.parameters()], given))
+
+    def check(self, layer, data, states=(), pack=None):
+        exact, stock = copy.deepcopy(layer).double(), copy.deepcopy(layer)
+        layer, cotangents = trained(layer), []
+        self.assertTrue(is_ours(layer))
+        leaves = [tensor.detach().requires_grad_() for tensor in (data, *states)]
+        doubles = [tensor.detach().double().requires_grad_() for tensor in (data, *states)]
+        ours = self.run_layer(layer, leaves[0], leaves[1:], cotangents, pack)
+        right = self.run_layer(exact, doubles[0], doubles[1:], cotangents, pack)
+        torchs = self.run_layer(stock, leaves[0], leaves[1:], cotangents, pack)
+        self.assertEqual(len(ours), len(right))
+        for number, correct, other in zip(ours, right, torchs):
+            self.assertEqual(number.shape, correct.shape)
+            self.assertLess(distance(number, correct), max(1e-5, 2 * distance(other, correct)))
+
+    def test_gradients(self):
+        torch.manual_seed(20)
+        for inputs, units in ((1, 1), (3, 17), (17, 3), (5, 33), (16, 100)):
+            for layer in self.layers(inputs, units):
+                for steps, batch in ((1, 1), (5, 3), (4, 9)):
+                    shape = (batch, steps, inputs) if layer.batch_first else (steps, batch, inputs)
+                    with self.subTest(layer=layer, shape=shape):
+                        self.check(copy.deepcopy(layer), torch.randn(shape), self.states(layer, batch))
+                        self.check(copy.deepcopy(layer), torch.randn(shape))
+
+    def test_packed_sequences(self):
+        torch.manual_seed(21)
+        for inputs, units in ((1, 1), (3, 17), (33, 5)):
+            for layer in self.layers(inputs, units):
+                for lengths in ([5, 3, 3, 1], [2, 7, 1], [1], [4, 4]):
+                    shape = (len(lengths), max(lengths)) if layer.batch_first else (max(lengths), len(lengths))
+
+                    def pack(data):
+                        return nn.utils.rnn.pack_padded_sequence(data, torch.tensor(lengths), layer.batch_first, False)
+
+                    with self.subTest(layer=layer, lengths=lengths):
+                        data = torch.randn(*shape, inputs)
+                        self.check(copy.deepcopy(layer), data, self.states(layer, len(lengths)), pack)
+                        self.check(copy.deepcopy(layer), data, (), pack)
+
+    def test_dropout_between_layers_is_that_of_torch(self):
+        for kind in (nn.LSTM, nn.GRU):
+            stock = kind(5, 7, num_layers=3, dropout=0.4, bidirectional=True)
+            ours, x = trained(copy.deepcopy(stock)), torch.randn(6, 4, 5)
+            torch.manual_seed(22)
+            right, _ = stock(x)
+            torch.manual_seed(22)
+            torch.testing.assert_close(ours(x)[0], right)
+            torch.testing.assert_close(ours.eval()(x)[0], stock.eval()(x)[0])
+
+    def test_gradients_that_nobody_asks_for(self):
+        for kind in (nn.LSTM, nn.GRU):
+            layer = trained(kind(4, 6))
+            layer.weight_hh_l0.requires_grad_(False)
+            layer.bias_ih_l0.requires_grad_(False)
+            layer(torch.randn(3, 2, 4))[0].sum().backward()
+            self.assertIsNone(layer.weight_hh_l0.grad)
+            self.assertIsNone(layer.bias_ih_l0.grad)
+            exact = copy.deepcopy(layer).double()
+            for parameter in (layer.weight_ih_l0, layer.bias_hh_l0):
+                self.assertTrue(parameter.grad.isfinite().all())
+            with torch.no_grad():
+                self.assertFalse(layer(torch.randn(3, 2, 4))[0].requires_grad)
+            self.assertEqual(exact(torch.randn(3, 2, 4).double())[0].dtype, torch.double)
+
+    def test_any_number_of_threads_gives_the_same_bits(self):
+        torch.manual_seed(23)
+        layer, threads, results = trained(nn.LSTM(33, 129, 2, bidirectional=True)), torch.get_num_threads(), []
+        x, cotangent = torch.randn(7, 11, 33, requires_grad=True), torch.randn(7, 11, 258)
+        try:
+            for count in (1, 2):
+                torch.set_num_threads(count)
+                y = layer(x)[0]
+                results.append((y, *torch.autograd.grad(y, [x, *layer.parameters()], cotangent)))
+        finally:
+            torch.set_num_threads(threads)
+        for one, two in zip(*results):
+            self.assertTrue(torch.equal(one, two))
+
+    def test_second_derivatives_are_refused(self):
+        layer, x = trained(nn.GRU(3, 4)), torch.randn(2, 2, 3, requires_grad=True)
+        gradient, = torch.autograd.grad(layer(x)[0].sin().sum(), x, create_graph=True)
+        right, = torch.autograd.grad(layer(x)[0].sin().sum(), x)
+        torch.testing.assert_close(gradient.detach(), right)
+        with self.assertRaisesRegex(RuntimeError, "second derivative of recurrent layers"):
+            gradient.square().sum().backward()
+
+    def test_what_torch_computes(self):
+        for kind in (nn.LSTM, nn.GRU):
+            stock = kind(3, 4, batch_first=True)
+            ours = trained(copy.deepcopy(stock))
+            for x in (torch.randn(5, 3), torch.randn(2, 0, 3), torch.randn(2, 4, 5)):
+                try:
+                    right = stock(x)[0]
+                except (RuntimeError, ValueError) as error:
+                    with self.assertRaises(type(error)) as raised:
+                        ours(x)
+                    self.assertEqual(str(raised.exception).splitlines()[0], str(error).splitlines()[0])
+                else:
+                    torch.testing.assert_close(ours(x)[0], right)
+            for hx in (torch.zeros(1, 3, 4), torch.zeros(1, 2, 5)):
+                hx = (hx, torch.zeros(1, 2, 4)) if kind is nn.LSTM else hx
+                with self.assertRaises(RuntimeError) as right:
+                    stock(torch.randn(2, 5, 3), hx)
+                with self.assertRaises(RuntimeError) as raised:
+                    ours(torch.randn(2, 5, 3), hx)
+                self.assertEqual(str(raised.exception), str(right.exception))
+            with torch.cpu.amp.autocast():
+                self.assertEqual(ours(torch.randn(2, 5, 3))[0].shape, (2, 5, 4))
+            double = copy.deepcopy(ours).double()
+            x = torch.randn(2, 3, 3, dtype=torch.double, requires_grad=True)
+            self.assertTrue(torch.autograd.gradcheck(lambda x: double(x)[0], x))
+            self.assertTrue(torch.autograd.gradgradcheck(lambda x: double(x)[0], x))
+
+    def test_traces_have_operators_of_torch_alone(self):
+        layer = trained(nn.LSTM(3, 4))
+        self.assertNotIn("ipex_studio", str(torch.jit.trace(layer, torch.randn(2, 2, 3)).inlined_graph))
+        for method in torch.jit.script(trained(nn.GRU(3, 4)))._c._get_methods():
+            self.assertNotIn("ipex_studio", str(method.graph))
 
 
 class Autocast(unittest.TestCase):
