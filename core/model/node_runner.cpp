@@ -110,6 +110,7 @@ Node* NodeRunner::step() {
   try {
     runNext(step);
   } catch (...) {
+    stack_.clear();
     leaveContexts();
     throw;
   }
@@ -144,14 +145,13 @@ void NodeRunner::runNext(Step& step) {
   for (const Slot slot : step.dead) values_[slot].reset();
 }
 
-Stack NodeRunner::operands(const Step& step) const {
-  Stack stack;
-  stack.reserve(step.inputs.size() + 1);
-  for (const Slot input : step.inputs) stack.push_back(at(input));
-  return stack;
+Stack& NodeRunner::operands(const Step& step) {
+  stack_.clear();
+  for (const Slot input : step.inputs) stack_.push_back(at(input));
+  return stack_;
 }
 
-void NodeRunner::store(const Step& step, std::vector<IValue> results) {
+void NodeRunner::store(const Step& step, Stack&& results) {
   // Lists are unpacked into as many values as the code names; how many they hold depends on the inputs.
   if (results.size() != step.outputs.size())
     throw runError(std::runtime_error(
@@ -181,7 +181,7 @@ void NodeRunner::runNode(Step& step) {
   if (step.way == Step::Way::kUnknown) findWay(step);
   if (step.way == Step::Way::kConstructor) return runConstructor(step);
   if (step.way == Step::Way::kInterpreter) return interpret(step);
-  Stack stack = operands(step);
+  Stack& stack = operands(step);
   // Operators with any number of arguments (print, format) read that number from the top of the stack, as in the
   // interpreter.
   if (step.takes_count) stack.emplace_back(static_cast<std::int64_t>(step.inputs.size()));
@@ -205,7 +205,7 @@ void NodeRunner::findWay(Step& step) {
 // Runs kinds for which the interpreter has instructions instead of operators (its functions for them are not exported).
 void NodeRunner::runConstructor(Step& step) {
   const Node* node = step.node;
-  Stack given = operands(step);
+  Stack& given = operands(step);
   switch (node->kind()) {
     case c10::prim::ListConstruct: {
       c10::impl::GenericList list(node->output()->type()->expectRef<c10::ListType>().getElementType());

@@ -77,8 +77,9 @@ class NodeRunner {
   void exit();
   void interpret(Step& step);
   void runConstructor(Step& step);
-  void store(const Step& step, std::vector<torch::jit::IValue> results);
-  torch::jit::Stack operands(const Step& step) const;
+  void store(const Step& step, torch::jit::Stack&& results);
+  // On stack_, which has its memory from earlier nodes.
+  torch::jit::Stack& operands(const Step& step);
   const torch::jit::IValue& at(Slot slot) const { return values_[slot].value(); }
 
   torch::jit::Graph& graph_;
@@ -88,6 +89,7 @@ class NodeRunner {
   std::vector<std::pair<Slot, torch::jit::IValue>> constants_;
   std::vector<std::optional<torch::jit::IValue>> values_;
   Code code_;
+  torch::jit::Stack stack_;                  // of the node that runs, which has no blocks
   std::size_t next_ = 0;                     // step of the top level
   std::vector<torch::jit::IValue> entered_;  // context managers of prim::Enter whose prim::Exit has not come
 };
