@@ -86,12 +86,18 @@ Node* takeUnique(Node* node) {
   return take(node, insertBefore(node, "ipex_studio::unique", {node->input(0), node->input(2), node->input(3)}, 3));
 }
 
+// aten::_nested_tensor_from_mask_left_aligned(x, mask): whether a batch can be packed
+Node* takeLeftAligned(Node* node) {
+  return take(node, insertBefore(node, "ipex_studio::left_aligned", {node->input(0), node->input(1)}, 1));
+}
+
 }  // namespace
 
 Node* replaceDataChoice(Node* node) {
   if (isKind(node, "aten::index")) return takeMaskIndex(node);
   if (isKind(node, "aten::masked_select")) return takeMaskedSelect(node);
   if (isKind(node, "aten::nonzero") || isKind(node, "aten::argwhere")) return takeNonzero(node);
+  if (isKind(node, "aten::_nested_tensor_from_mask_left_aligned")) return takeLeftAligned(node);
   return isKind(node, "aten::_unique2") ? takeUnique(node) : nullptr;
 }
 
@@ -112,7 +118,7 @@ void splitNonzeroLines(Graph& graph, OriginTable& origins) {
 
 bool isDataChoice(const Node* node) {
   return isKind(node, "ipex_studio::masked_rows") || isKind(node, "ipex_studio::nonzero") ||
-         isKind(node, "ipex_studio::unique");
+         isKind(node, "ipex_studio::unique") || isKind(node, "ipex_studio::left_aligned");
 }
 
 }  // namespace ipex_studio

@@ -249,10 +249,10 @@ class RegionBuilder {
     if (made == nullptr) return false;
     const std::vector<OriginId> ids = origins_.of(node);
     for (const Value* output : made->outputs()) origins_.set(output, ids);
-    result_.remarks.push_back(
-        {"lower-to-plan", RemarkKind::kApplied, reasons::kApplied,
-         fmt::format("{} between regions: the size of its result depends on the data.", made->kind().toQualString()),
-         ids});
+    result_.remarks.push_back({"lower-to-plan", RemarkKind::kApplied, reasons::kApplied,
+                               fmt::format("{} between regions: the data decide its result or the size of that.",
+                                           made->kind().toQualString()),
+                               ids});
     ++result_.nodes_inside;
     node->destroy();
     return true;

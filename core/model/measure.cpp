@@ -180,8 +180,9 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
   // Its own time counts for the run: what can be said before is not said here.
   NodeRunner runner(*graph, [&](Node* node, std::int64_t begin, std::int64_t elapsed) {
     if (node->kind() == region_kind || node->owningBlock() != graph->block()) return;
-    const auto [at, fresh] = index.emplace(node, nodes.size());
-    if (fresh) {
+    auto at = index.find(node);
+    if (at == index.end()) {
+      at = index.emplace(node, nodes.size()).first;
       nodes.push_back({node, {node->kind().toQualString(), modulePath(node), places.of(node), {}, {}}});
       nodes.back().second.begin_ns.reserve(static_cast<std::size_t>(iterations));
       nodes.back().second.elapsed_ns.reserve(static_cast<std::size_t>(iterations));

@@ -45,19 +45,47 @@ bool isConstructor(c10::Symbol kind) {
 }  // namespace
 
 NodeRunner::NodeRunner(torch::jit::Graph& graph, Hook hook) : graph_(graph), hook_(std::move(hook)) {
-  std::unordered_map<const Value*, const Node*> last;
-  const auto visit = [&](const Value* value) {
-    if (value->uses().empty()) return;
-    const Node* latest = nullptr;
-    for (const auto& use : value->uses()) {
-      const Node* user = topLevel(use.user, graph.block());
-      if (user == graph.return_node()) return;
-      if (latest == nullptr || latest->isBefore(user)) latest = user;
+  code_ = codeOf(graph.block());
+  dropAfterLastUse();
+  values_.resize(slots_.size());
+}
+
+NodeRunner::Code NodeRunner::codeOf(Block* block) {
+  Code code;
+  for (const Value* input : block->inputs()) code.inputs.push_back(slotOf(input));
+  for (Node* node : block->nodes()) {
+    if (node->kind() == c10::prim::Constant) {
+      const Slot slot = slotOf(node->output());
+      // Functions are constants without a value.
+      if (auto value = torch::jit::toIValue(node->output())) constants_.emplace_back(slot, *std::move(value));
+      continue;
     }
-    dead_after_[latest].push_back(value);
-  };
-  for (Node* node : graph.nodes()) {
-    for (const Value* output : node->outputs()) visit(output);
+    Step step;
+    step.node = node;
+    for (const Value* input : node->inputs()) step.inputs.push_back(slotOf(input));
+    for (const Value* output : node->outputs()) step.outputs.push_back(slotOf(output));
+    for (Block* inner : node->blocks()) step.blocks.push_back(codeOf(inner));
+    code.steps.push_back(std::move(step));
+  }
+  for (const Value* output : block->outputs()) code.outputs.push_back(slotOf(output));
+  return code;
+}
+
+void NodeRunner::dropAfterLastUse() {
+  std::unordered_map<const Node*, std::vector<Slot>> dead_after;
+  for (const Step& step : code_.steps) {
+    for (const Value* value : step.node->outputs()) {
+      const Node* latest = nullptr;
+      for (const auto& use : value->uses()) {
+        const Node* user = topLevel(use.user, graph_.block());
+        if (latest == nullptr || latest->isBefore(user)) latest = user;
+      }
+      if (latest != nullptr) dead_after[latest].push_back(slotOf(value));
+    }
+  }
+  for (Step& step : code_.steps) {
+    const auto dead = dead_after.find(step.node);
+    if (dead != dead_after.end()) step.dead = std::move(dead->second);
   }
 }
 
@@ -69,119 +97,115 @@ std::vector<IValue> NodeRunner::run(std::vector<IValue> inputs) {
 }
 
 void NodeRunner::begin(std::vector<IValue> inputs) {
-  values_.clear();
-  IPEX_CHECK(inputs.size() == graph_.inputs().size(), "wrong number of graph inputs");
-  for (std::size_t i = 0; i < inputs.size(); ++i) values_[graph_.inputs()[i]] = std::move(inputs[i]);
-  next_ = *graph_.nodes().begin();
+  IPEX_CHECK(inputs.size() == code_.inputs.size(), "wrong number of graph inputs");
+  for (std::optional<IValue>& value : values_) value.reset();
+  for (const auto& [slot, value] : constants_) values_[slot] = value;
+  for (std::size_t i = 0; i < inputs.size(); ++i) values_[code_.inputs[i]] = std::move(inputs[i]);
+  next_ = 0;
 }
 
 Node* NodeRunner::step() {
+  if (next_ == code_.steps.size()) return nullptr;
+  Step& step = code_.steps[next_++];
   try {
-    while (next_ != graph_.return_node()) {
-      Node* node = next_;
-      next_ = node->next();
-      runNext(node);
-      if (node->kind() != c10::prim::Constant) return node;
-    }
-    return nullptr;
+    runNext(step);
   } catch (...) {
+    stack_.clear();
     leaveContexts();
     throw;
   }
+  return step.node;
 }
 
 std::vector<IValue> NodeRunner::results() const {
   std::vector<IValue> results;
-  for (const Value* output : graph_.outputs()) results.push_back(values_.at(output));
+  for (const Slot output : code_.outputs) results.push_back(at(output));
   return results;
 }
+
+void NodeRunner::setValue(const Value* value, IValue other) { values_[slots_.at(value)] = std::move(other); }
 
 // The interpreter leaves contexts, too: no_grad() would stay on for the rest of the process.
 void NodeRunner::leaveContexts() {
   while (!entered_.empty()) exit();
 }
 
-void NodeRunner::runBlock(Block* block) {
-  for (Node* node : block->nodes()) runNext(node);
+void NodeRunner::runCode(Code& code) {
+  for (Step& step : code.steps) runNext(step);
 }
 
-void NodeRunner::runNext(Node* node) {
-  if (node->kind() == c10::prim::Constant) {
-    // Functions are constants without a value.
-    if (auto value = torch::jit::toIValue(node->output())) values_[node->output()] = *std::move(value);
-    return;
+void NodeRunner::runNext(Step& step) {
+  if (hook_) {
+    const std::int64_t begin = nowNs();
+    runNode(step);
+    hook_(step.node, begin, nowNs() - begin);
+  } else {
+    runNode(step);
   }
-  const std::int64_t begin = nowNs();
-  runNode(node);
-  const std::int64_t elapsed = nowNs() - begin;
-  if (hook_) hook_(node, begin, elapsed);
-  const auto dead = dead_after_.find(node);
-  if (dead == dead_after_.end()) return;
-  for (const Value* value : dead->second) values_.erase(value);
+  for (const Slot slot : step.dead) values_[slot].reset();
 }
 
-Stack NodeRunner::operands(Node* node) const {
-  Stack stack;
-  stack.reserve(node->inputs().size() + 1);
-  for (const Value* input : node->inputs()) stack.push_back(values_.at(input));
-  return stack;
+Stack& NodeRunner::operands(const Step& step) {
+  stack_.clear();
+  for (const Slot input : step.inputs) stack_.push_back(at(input));
+  return stack_;
 }
 
-void NodeRunner::store(Node* node, std::vector<IValue> results) {
+void NodeRunner::store(const Step& step, Stack&& results) {
   // Lists are unpacked into as many values as the code names; how many they hold depends on the inputs.
-  if (results.size() != node->outputs().size())
+  if (results.size() != step.outputs.size())
     throw runError(std::runtime_error(
-        fmt::format("Expected {} elements in a list but found {}", node->outputs().size(), results.size())));
-  for (std::size_t r = 0; r < results.size(); ++r) values_[node->output(r)] = std::move(results[r]);
+        fmt::format("Expected {} elements in a list but found {}", step.outputs.size(), results.size())));
+  for (std::size_t r = 0; r < results.size(); ++r) values_[step.outputs[r]] = std::move(results[r]);
 }
 
-void NodeRunner::runNode(Node* node) {
-  switch (node->kind()) {
+void NodeRunner::runNode(Step& step) {
+  switch (step.node->kind()) {
     case c10::prim::If:
-      return runIf(node);
+      return runIf(step);
     case c10::prim::Loop:
-      return runLoop(node);
+      return runLoop(step);
     case c10::prim::GetAttr:
     case c10::prim::SetAttr:
-      return runObject(node);
+      return runObject(step);
     case c10::prim::Enter:
-      return enter(node);
+      return enter(step);
     case c10::prim::Exit:
       exit();
-      return store(node, {IValue()});
+      return store(step, {IValue()});
     case c10::prim::CallFunction:
-      return interpret(node);
+      return interpret(step);
     default:
       break;
   }
-  Prepared& how = prepared(node);
-  if (how.way == Prepared::Way::kConstructor) return runConstructor(node);
-  if (how.way == Prepared::Way::kInterpreter) return interpret(node);
-  Stack stack = operands(node);
+  if (step.way == Step::Way::kUnknown) findWay(step);
+  if (step.way == Step::Way::kConstructor) return runConstructor(step);
+  if (step.way == Step::Way::kInterpreter) return interpret(step);
+  Stack& stack = operands(step);
   // Operators with any number of arguments (print, format) read that number from the top of the stack, as in the
   // interpreter.
-  if (how.takes_count) stack.emplace_back(static_cast<std::int64_t>(node->inputs().size()));
-  (*how.operation)(stack);
-  store(node, std::move(stack));
+  if (step.takes_count) stack.emplace_back(static_cast<std::int64_t>(step.inputs.size()));
+  (*step.operation)(stack);
+  store(step, std::move(stack));
 }
 
-NodeRunner::Prepared& NodeRunner::prepared(Node* node) {
-  const auto [found, fresh] = prepared_.try_emplace(node);
-  Prepared& how = found->second;
-  if (!fresh) return how;
+void NodeRunner::findWay(Step& step) {
+  const Node* node = step.node;
   if (isConstructor(node->kind())) {
-    how.way = Prepared::Way::kConstructor;
+    step.way = Step::Way::kConstructor;
   } else if (!isInterpreterInstruction(node->kind()) && node->maybeOperator() != nullptr && node->blocks().empty()) {
-    how.way = Prepared::Way::kOperator;
-    how.operation = node->getOperation();
-    how.takes_count = node->schema().is_vararg();
+    step.operation = node->getOperation();
+    step.takes_count = node->schema().is_vararg();
+    step.way = Step::Way::kOperator;
+  } else {
+    step.way = Step::Way::kInterpreter;
   }
-  return how;
 }
 
 // Runs kinds for which the interpreter has instructions instead of operators (its functions for them are not exported).
-void NodeRunner::runConstructor(Node* node) {
-  Stack given = operands(node);
+void NodeRunner::runConstructor(Step& step) {
+  const Node* node = step.node;
+  Stack& given = operands(step);
   switch (node->kind()) {
     case c10::prim::ListConstruct: {
       c10::impl::GenericList list(node->output()->type()->expectRef<c10::ListType>().getElementType());
@@ -220,26 +244,26 @@ void NodeRunner::runConstructor(Node* node) {
     default:
       break;  // prim::unchecked_cast: the operand is the result
   }
-  store(node, std::move(given));
+  store(step, std::move(given));
 }
 
-void NodeRunner::runObject(Node* node) {
-  const auto object = values_.at(node->input(0)).toObject();
-  const std::string& name = node->s(c10::attr::name);
-  if (node->kind() == c10::prim::GetAttr) {
-    values_[node->output()] = object->getAttr(name);
+void NodeRunner::runObject(Step& step) {
+  const auto object = at(step.inputs[0]).toObject();
+  const std::string& name = step.node->s(c10::attr::name);
+  if (step.node->kind() == c10::prim::GetAttr) {
+    values_[step.outputs[0]] = object->getAttr(name);
   } else {
-    object->setAttr(name, values_.at(node->input(1)));
+    object->setAttr(name, at(step.inputs[1]));
   }
 }
 
 // Calls the object's __enter__; what that returns is the value of `with … as`.
-void NodeRunner::enter(Node* node) {
-  IValue object = values_.at(node->input(0));
+void NodeRunner::enter(Step& step) {
+  IValue object = at(step.inputs[0]);
   Stack stack{object};
   object.toObjectRef().type()->getMethod("__enter__").run(stack);
   entered_.push_back(std::move(object));
-  store(node, std::move(stack));
+  store(step, std::move(stack));
 }
 
 void NodeRunner::exit() {
@@ -249,51 +273,50 @@ void NodeRunner::exit() {
   object.toObjectRef().type()->getMethod("__exit__").run(stack);
 }
 
-void NodeRunner::interpret(Node* node) {
-  auto found = interpreted_.find(node);
-  if (found == interpreted_.end()) {
+void NodeRunner::interpret(Step& step) {
+  if (!step.interpreted) {
     try {
-      if (!node->blocks().empty()) throw std::runtime_error("it has blocks");
-      found = interpreted_.emplace(node, InterpretedNode(node)).first;
+      if (!step.blocks.empty()) throw std::runtime_error("it has blocks");
+      step.interpreted.emplace(step.node);
     } catch (const std::exception&) {
       throw Error(ExitCode::kUnsupported,
                   fmt::format("'{}' cannot be run node by node; the model runs, but its inside stays unseen.",
-                              node->kind().toQualString()));
+                              step.node->kind().toQualString()));
     }
   }
   Stack stack;
-  for (const Value* operand : found->second.operands()) stack.push_back(values_.at(operand));
-  found->second.run(stack);
-  store(node, std::move(stack));
+  for (const Value* operand : step.interpreted->operands()) stack.push_back(valueOf(operand));
+  step.interpreted->run(stack);
+  store(step, std::move(stack));
 }
 
-void NodeRunner::runIf(Node* node) {
-  Block* taken = node->blocks()[values_.at(node->input(0)).toBool() ? 0 : 1];
-  runBlock(taken);
-  for (std::size_t o = 0; o < node->outputs().size(); ++o) values_[node->output(o)] = values_.at(taken->outputs()[o]);
+void NodeRunner::runIf(Step& step) {
+  Code& taken = step.blocks[at(step.inputs[0]).toBool() ? 0 : 1];
+  runCode(taken);
+  for (std::size_t o = 0; o < step.outputs.size(); ++o) values_[step.outputs[o]] = at(taken.outputs[o]);
 }
 
 // prim::Loop(max_trip_count, condition, carried…) with body(trip, carried…) -> (condition, carried…)
-void NodeRunner::runLoop(Node* node) {
-  Block* body = node->blocks()[0];
-  const std::int64_t trips = values_.at(node->input(0)).toInt();
-  bool go_on = values_.at(node->input(1)).toBool();
+void NodeRunner::runLoop(Step& step) {
+  Code& body = step.blocks[0];
+  const std::int64_t trips = at(step.inputs[0]).toInt();
+  bool go_on = at(step.inputs[1]).toBool();
   std::vector<IValue> carried;
-  for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(values_.at(node->input(i)));
+  for (std::size_t i = 2; i < step.inputs.size(); ++i) carried.push_back(at(step.inputs[i]));
   const auto enter = [&](std::int64_t trip) {
-    values_[body->inputs()[0]] = trip;
-    for (std::size_t c = 0; c < carried.size(); ++c) values_[body->inputs()[c + 1]] = carried[c];
-    if (round_hook_) round_hook_(body);
+    values_[body.inputs[0]] = trip;
+    for (std::size_t c = 0; c < carried.size(); ++c) values_[body.inputs[c + 1]] = carried[c];
+    if (round_hook_) round_hook_(step.node->blocks()[0]);
   };
   std::int64_t trip = 0;
   for (; trip < trips && go_on; ++trip) {
     enter(trip);
-    runBlock(body);
-    go_on = values_.at(body->outputs()[0]).toBool();
-    for (std::size_t c = 0; c < carried.size(); ++c) carried[c] = values_.at(body->outputs()[c + 1]);
+    runCode(body);
+    go_on = at(body.outputs[0]).toBool();
+    for (std::size_t c = 0; c < carried.size(); ++c) carried[c] = at(body.outputs[c + 1]);
   }
   enter(trip);
-  store(node, std::move(carried));
+  store(step, std::move(carried));
 }
 
 std::vector<IValue> graphArguments(const torch::jit::Module& module, const std::vector<IValue>& inputs) {

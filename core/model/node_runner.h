@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/torch/interpreted_node.h"
@@ -34,43 +35,63 @@ class NodeRunner {
   torch::jit::Node* step();
   std::vector<torch::jit::IValue> results() const;
 
-  const torch::jit::IValue& valueOf(const torch::jit::Value* value) const { return values_.at(value); }
+  // Throws std::bad_optional_access for a value that is not there: dropped, or not computed yet.
+  const torch::jit::IValue& valueOf(const torch::jit::Value* value) const { return values_[slots_.at(value)].value(); }
   // Puts another value in the place of one that was computed; to be called in a hook, or between steps.
-  void setValue(const torch::jit::Value* value, torch::jit::IValue other) { values_[value] = std::move(other); }
+  void setValue(const torch::jit::Value* value, torch::jit::IValue other);
 
  private:
-  void runBlock(torch::jit::Block* block);
-  // Runs the node if it is no constant, calls the hook, and drops values that are dead then.
-  void runNext(torch::jit::Node* node);
-  void leaveContexts();
-  void runNode(torch::jit::Node* node);
-  void runIf(torch::jit::Node* node);
-  void runLoop(torch::jit::Node* node);
-  void runObject(torch::jit::Node* node);
-  void enter(torch::jit::Node* node);
-  void exit();
-  void interpret(torch::jit::Node* node);
-  // How a node is run, found out once: looking an operator up takes longer than small operators do.
-  struct Prepared {
-    enum class Way { kConstructor, kOperator, kInterpreter };
-    Way way = Way::kInterpreter;
-    std::optional<torch::jit::Operation> operation;  // of an operator
-    bool takes_count = false;                        // true: it reads the number of its operands from the stack
+  using Slot = std::uint32_t;  // place of a value in values_
+  struct Step;
+  // The steps of a block, which are its nodes without constants. What can be found out once is: looking values and
+  // operators up takes longer than small operators do, and would count as time of the model.
+  struct Code {
+    std::vector<Step> steps;
+    std::vector<Slot> inputs, outputs;
   };
-  Prepared& prepared(torch::jit::Node* node);
-  void runConstructor(torch::jit::Node* node);
-  void store(torch::jit::Node* node, std::vector<torch::jit::IValue> results);
-  torch::jit::Stack operands(torch::jit::Node* node) const;
+  struct Step {
+    enum class Way { kUnknown, kConstructor, kOperator, kInterpreter };
+    torch::jit::Node* node = nullptr;
+    Way way = Way::kUnknown;                         // found out when it runs
+    bool takes_count = false;                        // true: it reads the number of its operands from the stack
+    std::optional<torch::jit::Operation> operation;  // of an operator
+    std::optional<InterpretedNode> interpreted;
+    std::vector<Slot> inputs, outputs;
+    std::vector<Slot> dead;  // dropped after it; top level only
+    std::vector<Code> blocks;
+  };
+
+  Code codeOf(torch::jit::Block* block);
+  Slot slotOf(const torch::jit::Value* value) { return slots_.try_emplace(value, slots_.size()).first->second; }
+  void dropAfterLastUse();
+  void runCode(Code& code);
+  // Runs the node, calls the hook, and drops values that are dead then.
+  void runNext(Step& step);
+  void leaveContexts();
+  void runNode(Step& step);
+  void findWay(Step& step);
+  void runIf(Step& step);
+  void runLoop(Step& step);
+  void runObject(Step& step);
+  void enter(Step& step);
+  void exit();
+  void interpret(Step& step);
+  void runConstructor(Step& step);
+  void store(const Step& step, torch::jit::Stack&& results);
+  // On stack_, which has its memory from earlier nodes.
+  torch::jit::Stack& operands(const Step& step);
+  const torch::jit::IValue& at(Slot slot) const { return values_[slot].value(); }
 
   torch::jit::Graph& graph_;
   Hook hook_;
   std::function<void(const torch::jit::Block*)> round_hook_;
-  torch::jit::Node* next_ = nullptr;  // of the top level, between steps
-  std::unordered_map<const torch::jit::Value*, torch::jit::IValue> values_;
-  std::unordered_map<const torch::jit::Node*, std::vector<const torch::jit::Value*>> dead_after_;  // top level
-  std::unordered_map<const torch::jit::Node*, Prepared> prepared_;
+  std::unordered_map<const torch::jit::Value*, Slot> slots_;
+  std::vector<std::pair<Slot, torch::jit::IValue>> constants_;
+  std::vector<std::optional<torch::jit::IValue>> values_;
+  Code code_;
+  torch::jit::Stack stack_;                  // of the node that runs, which has no blocks
+  std::size_t next_ = 0;                     // step of the top level
   std::vector<torch::jit::IValue> entered_;  // context managers of prim::Enter whose prim::Exit has not come
-  std::unordered_map<const torch::jit::Node*, InterpretedNode> interpreted_;
 };
 
 // What the graph of a module's forward takes: the module, the inputs, and the defaults of all arguments behind them.

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "core/graph/fused_op.h"
 #include "core/graph/random_nodes.h"
@@ -256,16 +257,31 @@ void answerAgain(Graph& graph, PassContext& context) {
   }
 }
 
+// What is known about memory is that of the graph before branches were taken: a weight that one of them returned seems
+// to be a result.
+bool readAttributesAgain(Graph& graph, PassContext& context) {
+  if (isDisabled(context.options, kFoldAttribute.name)) return false;
+  for ([[maybe_unused]] const Node* attribute : context.nodes(kFoldAttribute.needs)) {
+    context.aliases();
+    return kFoldAttribute.run(graph, context);
+  }
+  return false;
+}
+
 bool foldConstants(Graph& graph, PassContext& context) {
   bool changed = false;
   Misses misses;
   // A branch that is taken brings new constants within reach, and values made of those decide further branches.
-  bool took_before = false;
-  for (bool took_branch = false; foldOnce(graph, context, misses, &took_branch); took_branch = false) {
-    if (took_branch || took_before) answerAgain(graph, context);
-    took_before = took_branch;
-    changed = true;
-    misses.clear();
+  bool took_before = false, took_any = false;
+  for (bool again = true; again;) {
+    for (bool took_branch = false; foldOnce(graph, context, misses, &took_branch); took_branch = false) {
+      if (took_branch || took_before) answerAgain(graph, context);
+      took_before = took_branch;
+      took_any |= took_branch;
+      changed = true;
+      misses.clear();
+    }
+    again = std::exchange(took_any, false) && readAttributesAgain(graph, context);
   }
   for (const auto& [node, why] : misses) context.missed(node, why);
   return changed;

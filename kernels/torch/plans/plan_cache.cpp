@@ -125,8 +125,7 @@ const KernelList& processKernels() {
 
 void setPlanBudget(std::size_t bytes) { budget_bytes = bytes; }
 
-void PlanCache::Entry::addTimes(PlanProfile& to, const std::vector<std::int64_t>& begin,
-                                const std::vector<std::int64_t>& elapsed) {
+void PlanCache::Entry::addTimes(PlanProfile& to, at::IntArrayRef begin, at::IntArrayRef elapsed) {
   if (std::exchange(profile, to.number) != to.number) profile_place = placeOf(to, *plan);
   for (std::size_t step = 0; step < begin.size(); ++step) {
     to.begin_ns[profile_place + step].push_back(begin[step]);
@@ -479,7 +478,7 @@ bool PlanCache::tryRun(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef
     running.outputs[o] = results[o].data_ptr();
   }
   if (profile_) {
-    std::vector<std::int64_t> begin(lease.plan().steps().size()), elapsed(begin.size());
+    c10::SmallVector<std::int64_t, 16> begin(lease.plan().steps().size()), elapsed(begin.size());
     running.instance.runTimed(running.inputs.data(), running.outputs.data(), begin.data(), elapsed.data());
     lease.entry().addTimes(*profile_, begin, elapsed);
   } else if (value_hook_) {

@@ -183,7 +183,7 @@ struct PlanCache::Entry {
   }
 
   // Appends the times of one run of the plan to a profile.
-  void addTimes(PlanProfile& to, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& elapsed);
+  void addTimes(PlanProfile& to, at::IntArrayRef begin, at::IntArrayRef elapsed);
 
   bool sharesArena() const { return plan->hostArenaBytes() >= kSharedArenaBytes; }
   std::size_t instanceBytes() const {

@@ -57,5 +57,25 @@ const Choice kChoices[] = {
 INSTANTIATE_TEST_SUITE_P(Operators, DataChoices, ::testing::ValuesIn(kChoices),
                          [](const auto& info) { return info.param.name; });
 
+TEST(DataChoices, DecideWhetherABatchIsPacked) {
+  const Module module = scriptModule(R"(
+def forward(self, x, hidden):
+    kept = torch.logical_not(hidden > 0.5)
+    if torch._nested_tensor_from_mask_left_aligned(x, kept):
+        return torch.exp(x) * 2.0
+    return torch.tanh(x) + 1.0
+)");
+  const at::Tensor x = at::randn({2, 3, 5});
+  const auto hidden = [](const std::vector<float>& values) { return at::tensor(values).view({2, 3}); };
+  OptimizedModel result = expectSame(module, {{x, hidden({0, 0, 1, 0, 1, 1})},
+                                              {x, hidden({0, 0, 1, 0, 1, 0})},
+                                              {x, hidden({1, 0, 0, 0, 0, 0})},
+                                              {x, hidden({0, 0, 0, 0, 0, 0})},
+                                              {x, hidden({1, 1, 1, 1, 1, 1})},
+                                              {x, hidden({0, 0, 0, 0, 0, 1}).t().contiguous().view({2, 3}).flip(1)},
+                                              {at::randn({2, 1, 5}), at::zeros({2, 1})}});
+  EXPECT_EQ(choicesIn(result.module), 1) << result.module.get_method("forward").graph()->toString(false);
+}
+
 }  // namespace
 }  // namespace ipex_studio

@@ -183,6 +183,7 @@ TEST(Operators, SchemasStay) {
           "Tensor[] indices, Tensor[] offsets, str mode, bool include_last_offset, int padding_idx, str optimizer, "
           "float learning_rate, float weight_decay, float eps) -> ()",
           "ipex_studio::layer_norm(Tensor x, Tensor? gamma, Tensor? beta, Tensor? residual, str spec) -> Tensor",
+          "ipex_studio::left_aligned(Tensor x, Tensor mask) -> bool",
           "ipex_studio::linear(Tensor x, Tensor w, Tensor? b, Tensor[] post_args, str spec) -> Tensor",
           "ipex_studio::matmul(Tensor a, Tensor b, Tensor[] post_args, str spec) -> Tensor",
           "ipex_studio::optimizer_step(str optimizer, float[] settings, Tensor(a!)[] parameters, Tensor[] gradients, "
