@@ -107,6 +107,18 @@ bool writeOutOperator(Node* node) {
   return true;
 }
 
+// Lengths of a layer's lists decide what it is. libtorch folds none, since lists may be written to; these are not.
+void foldLengths(Graph& graph) {
+  for (Node* node : allNodes(graph)) {
+    if (node->kind() != c10::aten::len) continue;
+    const auto list = torch::jit::toIValue(node->input(0));
+    if (!list || !list->isIntList()) continue;
+    const torch::jit::WithInsertPoint point(node);
+    node->output()->replaceAllUsesWith(graph.insertConstant(static_cast<std::int64_t>(list->toIntVector().size())));
+    node->destroy();
+  }
+}
+
 int writeOut(Graph& graph) {
   int operators = 0;
   bool any = false;
@@ -128,6 +140,7 @@ int writeOut(Graph& graph) {
   if (!any) return 0;
   std::shared_ptr<Graph> view = sharedView(graph);
   torch::jit::LowerSimpleTuples(view);
+  foldLengths(graph);
   torch::jit::ConstantPropagationImmutableTypes(view);
   torch::jit::EliminateDeadCode(view);
   return operators;

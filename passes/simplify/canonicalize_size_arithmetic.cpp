@@ -4,8 +4,8 @@
 //   after   %i = aten::floordiv(%n, 2)
 //
 // Takes NumToTensor and 0-dimensional integer constants through add, sub, rsub (alpha 1), mul, remainder, floor_divide,
-// div that rounds down, div that rounds towards zero where a size is divided by a positive constant, ceil and floor of a
-// quotient by a positive constant, and clamp. What else uses the tensors keeps them.
+// div that rounds down, div that rounds towards zero where a size is divided by a positive constant, ceil and floor of
+// a quotient by a positive constant, and clamp. What else uses the tensors keeps them.
 // Declines: nothing with a remark: an aten::Int of data is no size.
 // Runs before fold-constants, which turns arithmetic on constants into one. Numerics: exact; quotients that the model
 // rounds in FP32 equal those of integers as long as sizes are below 2^24, where FP32 holds every integer.

@@ -257,15 +257,14 @@ void answerAgain(Graph& graph, PassContext& context) {
   }
 }
 
-// What is known about memory is that of the graph before branches were taken: a weight that one of them returned seems
-// to be a result.
+// A weight that a branch returned seems to be a result until memory is analysed anew, which is done once, behind all
+// branches, and only where attributes are left.
 bool readAttributesAgain(Graph& graph, PassContext& context) {
-  if (isDisabled(context.options, kFoldAttribute.name)) return false;
-  for ([[maybe_unused]] const Node* attribute : context.nodes(kFoldAttribute.needs)) {
-    context.aliases();
-    return kFoldAttribute.run(graph, context);
-  }
-  return false;
+  const NodeWalk attributes = context.nodes(kFoldAttribute.needs);
+  const bool none = !(attributes.begin() != attributes.end());
+  if (none || isDisabled(context.options, kFoldAttribute.name)) return false;
+  context.aliases();
+  return kFoldAttribute.run(graph, context);
 }
 
 bool foldConstants(Graph& graph, PassContext& context) {

@@ -33,8 +33,8 @@ Interval medianOfRatios(const std::vector<RoundTimes>& rounds, CheckSide a, Chec
   return {ratios[ratios.size() / 2], ratios[outside], ratios[ratios.size() - 1 - outside]};
 }
 
-// True if there is time for as many rounds as a first look needs; `round_s`: what a round has taken. Fewer rounds have no
-// interval that could decide.
+// True if there is time for as many rounds as a first look needs; `round_s`: what a round has taken. Fewer rounds have
+// no interval that could decide.
 bool hasTimeForSet(double left_s, double round_s) { return left_s > kFirstLook * round_s; }
 
 // One set of processes, until its verdict is clear or `least_left_s` is left.

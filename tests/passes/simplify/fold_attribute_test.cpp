@@ -36,6 +36,22 @@ TEST(FoldAttribute, WrittenInABranchThatIsNotTaken) {
   EXPECT_EQ(result.coverage.nodes, 1.0);
 }
 
+// The branch that matrices do not take returns the weight itself.
+TEST(FoldAttribute, ReturnedInABranchThatIsNotTaken) {
+  const Module module = scriptModule(R"(
+def forward(self, x):
+    scale: Optional[Tensor] = None
+    if x.dim() == 3:
+        scale = self.w
+    y = torch.relu(torch.matmul(x, self.w))
+    return y, scale
+)",
+                                     {{"w", weight({8, 16})}});
+  const OptimizedModel result = expectSame(module, {{at::randn({4, 8})}, {at::randn({7, 8})}});
+  EXPECT_FALSE(reads(result, "w"));
+  EXPECT_EQ(result.coverage.nodes, 1.0);
+}
+
 TEST(FoldAttribute, ThePassCanBeLeftOut) {
   OptimizeOptions options;
   options.disabled_passes = {"fold-attribute"};
