@@ -1,4 +1,4 @@
-#include "kernels/torch/ops/optimizer_operands.h"
+#include "kernels/torch/optim/optimizer_operands.h"
 
 #include <stdexcept>
 

@@ -36,7 +36,7 @@
 #include <cmath>
 #include <mutex>
 
-#include "kernels/torch/ops/optimizer_operands.h"
+#include "kernels/torch/optim/optimizer_operands.h"
 
 namespace ipex_studio {
 namespace {

@@ -14,7 +14,7 @@
 #include <torch/library.h>
 
 #include "kernels/optim/adafactor.h"
-#include "kernels/torch/ops/optimizer_operands.h"
+#include "kernels/torch/optim/optimizer_operands.h"
 
 namespace ipex_studio {
 namespace {

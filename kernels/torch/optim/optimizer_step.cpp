@@ -28,7 +28,7 @@
 // at::get_num_threads() threads. Throws c10::Error that says what does not fit, before anything has changed.
 #include <torch/library.h>
 
-#include "kernels/torch/ops/optimizer_operands.h"
+#include "kernels/torch/optim/optimizer_operands.h"
 
 namespace ipex_studio {
 namespace {
