@@ -27,6 +27,8 @@
   KERNEL(kConvolution, ConvolutionInt8) /* chains and weights that the library leaves */                         \
   KERNEL(kConvolution, ConvolutionSimd)                                                                          \
   KERNEL(kConvolution, ConvolutionSimdBf16)                                                                      \
+  KERNEL_ON(kConvolution, ConvolutionGroupsSimd, "convolution_onednn", "convolution_simd")                       \
+  KERNEL_ON(kConvolution, ConvolutionOnednnGemm) /* groups that no kernel above takes */                         \
   KERNEL(kConvolution, ConvolutionWinograd)                                                                      \
   KERNEL(kConvolution, ConvolutionWinograd4x4)                                                                   \
   KERNEL(kConvolution, ConvolutionDepthwiseSimd)                                                                 \

@@ -2,11 +2,15 @@
 // and fused post-operations. The library picks the layouts of activations and weights, or, in the pinned variants that
 // only a measurement chooses, those of the weights alone.
 //
+// Groups for which the library has nothing but one product each over copied pixels are left to convolution_groups_simd;
+// a variant takes those that stay over.
+//
 // Products of integers: scales, bias and what follows folded (requantization.h), the residual accumulated into.
 //
 // Declines: empty, dtype, rank, inexact, post-ops (the best implementation would be a reference one; fewer may go),
 // no-fast-implementation; pinned variants also layout (not theirs: too few channels for blocks) and algorithm (Winograd
-// where it cannot be: not 3×3, strided, grouped).
+// where it cannot be: not 3×3, strided, grouped); the variant for groups: groups (a single one, one for each channel,
+// weights that are not constant FP32).
 #include <algorithm>
 
 #include "core/op/low_precision_floats.h"
@@ -60,7 +64,7 @@ PrepareArgs liftedArgs(const PrepareArgs& args) {
   return image;
 }
 
-enum class Variant { kAny, kChannelsLast, kBlocked, kWinograd };
+enum class Variant { kAny, kChannelsLast, kBlocked, kWinograd, kGemm };
 
 std::int32_t channelBlock(const std::string& isa) { return isa.rfind("avx512", 0) == 0 ? 16 : 8; }
 
@@ -76,12 +80,14 @@ class ConvolutionOnednn final : public Kernel {
         return "convolution_onednn_blocked";
       case Variant::kWinograd:
         return "convolution_onednn_winograd";
+      case Variant::kGemm:
+        return "convolution_onednn_gemm";
       default:
         return "convolution_onednn";
     }
   }
 
-  bool onlyWhenMeasured() const override { return variant_ != Variant::kAny; }
+  bool onlyWhenMeasured() const override { return variant_ != Variant::kAny && variant_ != Variant::kGemm; }
 
   Verdict supports(const PrepareArgs& args) const override {
     const TensorDesc& x = args.src[kSrc];
@@ -95,6 +101,7 @@ class ConvolutionOnednn final : public Kernel {
     if (variant_ == Variant::kBlocked && args.dst[0].dims[1] < channelBlock(args.target.isa))
       return Verdict::no("layout");
     if (variant_ == Variant::kWinograd && !mayBeWinograd(args)) return Verdict::no("algorithm");
+    if (variant_ == Variant::kGemm && !isWorthGathering(args)) return Verdict::no("groups");
     return Verdict::yes();
   }
 
@@ -114,6 +121,13 @@ class ConvolutionOnednn final : public Kernel {
   }
 
  private:
+  // True if convolution_groups_simd is likely to take the operation.
+  static bool isWorthGathering(const PrepareArgs& args) {
+    const std::int64_t groups = args.spec.intOr("groups", 1);
+    const bool depthwise = args.src[kWeights].dims[0] == groups && args.src[kWeights].dims[1] == 1;
+    return groups > 1 && !depthwise && args.src[kSrc].dtype == DType::kF32 && args.constant[kWeights] != nullptr;
+  }
+
   static bool mayBeWinograd(const PrepareArgs& args) {
     const Dims& w = args.src[kWeights].dims;
     const auto ones = [](const std::vector<std::int64_t>& list) {
@@ -187,6 +201,8 @@ class ConvolutionOnednn final : public Kernel {
     const bool gemm = op->implementation.find("gemm") != std::string::npos;
     const bool row_major = variant_ != Variant::kChannelsLast && op->dst[0].isContiguous();
     if (gemm && !post_ops.operands.empty() && !row_major) return nullptr;
+    if (variant_ == Variant::kGemm ? !gemm : variant_ == Variant::kAny && gemm && isWorthGathering(args))
+      return nullptr;
     op->bindSrc(DNNL_ARG_SRC, kSrc, src_md);
     op->bindDst(DNNL_ARG_DST, 0, dst_md);
     if (!post_ops.bias.empty()) op->bindValues(DNNL_ARG_BIAS, bias, post_ops.bias.data());
@@ -219,6 +235,10 @@ std::unique_ptr<Kernel> makeConvolutionOnednnNhwc(const KernelParts& parts) {
 
 std::unique_ptr<Kernel> makeConvolutionOnednnBlocked(const KernelParts& parts) {
   return std::make_unique<ConvolutionOnednn>(parts.engine, Variant::kBlocked);
+}
+
+std::unique_ptr<Kernel> makeConvolutionOnednnGemm(const KernelParts& parts) {
+  return std::make_unique<ConvolutionOnednn>(parts.engine, Variant::kGemm);
 }
 
 std::unique_ptr<Kernel> makeConvolutionOnednnWinograd(const KernelParts& parts) {

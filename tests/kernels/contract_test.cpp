@@ -28,7 +28,7 @@ const KernelList& kernels() {
 }
 
 // Prepares by the first kernel that accepts the case, except the reference; otherwise keeps the reason of the last
-// kernel for its dtypes.
+// kernel for its dtypes and groups.
 void prepareFirst(const Case& test, Prepared* p) {
   p->problem = makeProblem(test);
   p->args = makeArgs(test, p->problem, Conditions(), &p->cache, &p->constants);
@@ -36,7 +36,7 @@ void prepareFirst(const Case& test, Prepared* p) {
   for (std::size_t k = 0; k + 1 < candidates.size() && !p->op; ++k) {
     if (candidates[k]->onlyWhenMeasured()) continue;
     const Verdict verdict = candidates[k]->supports(p->args);
-    if (verdict.reason != "dtype") p->reason = verdict.reason;
+    if (verdict.reason != "dtype" && verdict.reason != "groups") p->reason = verdict.reason;
     if (verdict.ok) p->op = candidates[k]->prepare(p->args, &p->reason);
   }
 }
