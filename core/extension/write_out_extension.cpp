@@ -1,6 +1,7 @@
 #include "core/extension/write_out_extension.h"
 
 #include <fmt/format.h>
+#include <torch/csrc/jit/ir/alias_analysis.h>
 #include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/lower_tuples.h>
@@ -108,13 +109,14 @@ bool writeOutOperator(Node* node) {
 }
 
 // Lengths of a layer's lists decide what it is. libtorch folds none, since lists may be written to; these are not.
-void foldLengths(Graph& graph) {
-  for (Node* node : allNodes(graph)) {
+void foldLengths(const std::shared_ptr<Graph>& graph) {
+  const torch::jit::AliasDb aliases(graph);
+  for (Node* node : allNodes(*graph)) {
     if (node->kind() != c10::aten::len) continue;
     const auto list = torch::jit::toIValue(node->input(0));
-    if (!list || !list->isIntList()) continue;
+    if (!list || !list->isIntList() || aliases.hasWriters(node->input(0))) continue;
     const torch::jit::WithInsertPoint point(node);
-    node->output()->replaceAllUsesWith(graph.insertConstant(static_cast<std::int64_t>(list->toIntVector().size())));
+    node->output()->replaceAllUsesWith(graph->insertConstant(static_cast<std::int64_t>(list->toIntVector().size())));
     node->destroy();
   }
 }
@@ -140,7 +142,7 @@ int writeOut(Graph& graph) {
   if (!any) return 0;
   std::shared_ptr<Graph> view = sharedView(graph);
   torch::jit::LowerSimpleTuples(view);
-  foldLengths(graph);
+  foldLengths(view);
   torch::jit::ConstantPropagationImmutableTypes(view);
   torch::jit::EliminateDeadCode(view);
   return operators;

@@ -90,6 +90,30 @@ TEST(WriteOutExtension, LayersOfAFrozenFileArePlain) {
   expectSame(model.module(), {{at::randn({3, 3, 6, 6})}});
 }
 
+// The body of a convolution asks how many axes there are.
+TEST(WriteOutExtension, LengthsOfALayersListsAreKnown) {
+  const Module module = fileModule(std::string(kConvolution) + "    return c\n",
+                                   {convolution(weight({4, 3, 3, 3}), IValue()), at::empty({0})});
+  const std::string text = textOf(throughFile(module).module());
+  EXPECT_THAT(text, HasSubstr("aten::conv2d"));
+  for (const char* gone : {"aten::len", "prim::If", "aten::conv1d", "aten::conv3d"})
+    EXPECT_THAT(text, Not(HasSubstr(gone)));
+}
+
+TEST(WriteOutExtension, LengthsOfListsThatAreWrittenToAreAskedFor) {
+  const Module module = fileModule(
+      "    kept = CONSTANTS.c1\n"
+      "    grown = CONSTANTS.c2\n"
+      "    _0 = torch.append(grown, 1)\n"
+      "    y = ops.ipex_prepack.convolution_relu_run(x, CONSTANTS.c0)\n"
+      "    return torch.add(torch.mul(y, torch.len(kept)), torch.len(grown))\n",
+      {convolution(weight({4, 3, 3, 3}), IValue()), ints({1, 2}), ints({3})});
+  EXPECT_EQ(writeOutExtension(module), 1);
+  const std::string text = textOf(module);
+  EXPECT_THAT(text, AllOf(HasSubstr("aten::len"), Not(HasSubstr("prim::If"))));
+  EXPECT_EQ(text.find("aten::len"), text.rfind("aten::len"));
+}
+
 // The error names the functions that nodes were inlined from, which must be there still.
 TEST(WriteOutExtension, ErrorsOfARunAreSentences) {
   const Module module = fileModule(std::string(kConvolution) + "    return c\n",
