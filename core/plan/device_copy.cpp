@@ -18,12 +18,13 @@ class DeviceCopy final : public PreparedOp {
 
 }  // namespace
 
-std::shared_ptr<const PreparedOp> makeDeviceCopy(const TensorDesc& from, const DeviceId& to) {
+std::shared_ptr<const PreparedOp> makeDeviceCopy(const TensorDesc& from, const DeviceId& to, const Device& other) {
   auto copy = std::make_shared<DeviceCopy>();
   copy->src = {from};
   copy->dst = {from};
   copy->dst[0].device = to;
-  copy->implementation = fmt::format("{} to {}", from.device.str(), to.str());
+  copy->implementation = to.isHost() ? fmt::format("{} to {}", other.label(), to.str())
+                                     : fmt::format("{} to {}", from.device.str(), other.label());
   return copy;
 }
 

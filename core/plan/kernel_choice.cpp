@@ -71,7 +71,7 @@ KernelChoice KernelChooser::chooseFirst(const PrepareArgs& args, bool ref_allowe
   choice.device = &device;
   if (!hasKernels(args.spec.kind, device) && !device.isHost()) {
     DispatchRecord none;
-    none.kernel = device.id().str();
+    none.kernel = device.label();
     none.reason = "device";
     choice.candidates.push_back(std::move(none));
   }

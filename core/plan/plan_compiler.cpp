@@ -170,7 +170,7 @@ void PlanCompiler::compute(const SizedOp& op, const StepChoice* measured) {
   for (Device* device : chooser_.devices()) {
     if (moved != moved_.end() && !device->isHost()) {
       DispatchRecord copies;
-      copies.kernel = device->id().str();
+      copies.kernel = device->label();
       copies.reason = moved->second;
       declined.push_back(std::move(copies));
       continue;

@@ -89,7 +89,7 @@ void PlanSteps::append(const KernelChoice& choice, const SizedOp& op, const std:
 
 std::int32_t PlanSteps::appendCopy(std::int32_t value, const DeviceId& to, Device& other, const StepLabel& label) {
   KernelChoice choice;
-  choice.op = makeDeviceCopy(values_[value].desc, to);
+  choice.op = makeDeviceCopy(values_[value].desc, to, other);
   choice.kernel = kDeviceCopyName;
   choice.device = &other;
   const TensorDesc copied = choice.op->dst[0];

@@ -18,6 +18,7 @@ namespace ipex_studio {
 struct DeviceProperties {
   DeviceId id;
   std::string name;              // as the driver gives it
+  std::string asked_by;          // the value of --device that it was opened by; empty: none
   std::size_t memory_bytes = 0;  // 0: unknown
   double copy_latency_ns = 0;    // time of any copy to or from the host
   double copy_bytes_per_ns = 0;  // beyond the latency; 0: size does not matter
@@ -61,6 +62,8 @@ class Device {
 
   const DeviceId& id() const { return properties().id; }
   bool isHost() const { return id().isHost(); }
+  // Its name in sentences and in names of copies: "opencl:0" where that was asked for.
+  std::string label() const { return properties().asked_by.empty() ? id().str() : properties().asked_by; }
   // Expected time of a copy of this size to or from the host.
   double copyNs(std::size_t bytes) const;
 };

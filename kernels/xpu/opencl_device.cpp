@@ -47,7 +47,9 @@ std::unique_ptr<OpenClDevice> OpenClDevice::open(const std::string& asked, Progr
     throw Error(ExitCode::kUnsupported,
                 fmt::format("{} cannot run plans: {}.", found->record.name, found->record.lacks));
   const auto index = static_cast<int>(found - devices.begin());
-  return std::unique_ptr<OpenClDevice>(new OpenClDevice(*api, std::move(*found), index, std::move(cache), may_compile));
+  std::unique_ptr<OpenClDevice> device(new OpenClDevice(*api, std::move(*found), index, std::move(cache), may_compile));
+  device->properties_.asked_by = numberedDevice(asked);
+  return device;
 }
 
 OpenClDevice::OpenClDevice(const OpenClApi& api, FoundDevice found, int index, ProgramCache cache,

@@ -25,7 +25,7 @@ def is_on_device(kernel: str) -> bool:
 
 
 def is_copy(kernel: str) -> bool:
-    return " to " in kernel  # "cpu to xpu:0"
+    return " to " in kernel  # "cpu to opencl:0"
 
 
 class Survey:
@@ -35,7 +35,7 @@ class Survey:
         self.steps = [row for row in operations if row["variant"] == "optimized" and row["time_ms"]]
         self.reasons: Dict[str, str] = {}
         for row in dispatches:
-            if row["chosen"] == "no" and (is_on_device(row["kernel"]) or row["kernel"].startswith("xpu")):
+            if row["chosen"] == "no" and (is_on_device(row["kernel"]) or row["kernel"].startswith(("opencl", "xpu"))):
                 self.reasons.setdefault(row["operation"], row["reason"])
 
     def share(self, fits) -> float:

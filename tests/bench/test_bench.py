@@ -35,9 +35,9 @@ class FallbacksTest(unittest.TestCase):
     def test_shares_and_reasons(self):
         def step(operation, kernel, ms, variant="optimized"):
             return {"operation": operation, "kernel": kernel, "time_ms": ms, "variant": variant}
-        steps = [step("a", "linear_xpu", 8.0), step("copy", "cpu to xpu:0", 1.0), step("b", "sort_simd", 0.75),
+        steps = [step("a", "linear_xpu", 8.0), step("copy", "cpu to opencl:0", 1.0), step("b", "sort_simd", 0.75),
                  step("c", "interpreter", 0.25), step("d", "relu_xpu", None), step("a", "interpreter", 99.0, "baseline")]
-        said = [{"operation": "b", "kernel": "xpu:0", "chosen": "no", "reason": "device"},
+        said = [{"operation": "b", "kernel": "opencl:0", "chosen": "no", "reason": "device"},
                 {"operation": "b", "kernel": "sort_simd", "chosen": "yes", "reason": "chosen"}]
         lines = fallbacks.Survey(steps, said).lines()
         self.assertEqual(lines[0], " 80.00% on the device, 1 copies 10.00%")

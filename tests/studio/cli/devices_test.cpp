@@ -256,7 +256,7 @@ TEST_F(PoclRuns, AModelInTheSandbox) {
   EXPECT_EQ(runs[0]["device"], "cpu");
   EXPECT_EQ(runs[1]["device"], "opencl");
   const Outcome steps = machine_->pit().run({machine_->pit().path("data/ipex-studio/profile.db"), "--csv"});
-  for (const char* kernel : {"convolution_xpu", "reduce_xpu", "linear_xpu", "xpu:0 to cpu"})
+  for (const char* kernel : {"convolution_xpu", "reduce_xpu", "linear_xpu", "opencl:0 to cpu"})
     EXPECT_THAT(steps.out, HasSubstr(kernel));
 }
 
