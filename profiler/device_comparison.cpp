@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/record/original_code_step.h"
 #include "core/record/shared_origins.h"
 #include "profiler/aligned_rows.h"
 #include "profiler/comparison.h"
@@ -37,6 +38,16 @@ std::int32_t fastestOf(const std::vector<DeviceShare>& shares) {
   return clearly ? static_cast<std::int32_t>(least - times.begin()) : -1;
 }
 
+// True if the node is computed by the same code of the host in all runs: what differs is noise.
+bool staysOnTheHost(const std::vector<DeviceShare>& shares, const std::vector<const RunRecord*>& runs) {
+  const std::string& kernels = shares[0].kernels;
+  const bool same =
+      std::all_of(shares.begin(), shares.end(), [&](const DeviceShare& share) { return share.kernels == kernels; });
+  const bool with_host =
+      std::any_of(runs.begin(), runs.end(), [](const RunRecord* run) { return run->device == "cpu"; });
+  return same && (with_host || kernels == kOriginalCodeKernel);
+}
+
 DeviceRow rowOf(const RunSetRow& row, const std::vector<const RunRecord*>& runs) {
   DeviceRow result;
   result.name = row.name;
@@ -44,7 +55,7 @@ DeviceRow rowOf(const RunSetRow& row, const std::vector<const RunRecord*>& runs)
   for (std::size_t r = 0; r < runs.size(); ++r)
     result.shares.push_back(
         {row.p50_ns[r] - row.copy_ns[r], row.copy_ns[r], row.kernels[r], errorOf(*runs[r], row.origins)});
-  result.fastest = fastestOf(result.shares);
+  result.fastest = staysOnTheHost(result.shares, runs) ? -1 : fastestOf(result.shares);
   return result;
 }
 

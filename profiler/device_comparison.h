@@ -24,7 +24,8 @@ struct DeviceRow {
   std::string name;
   std::string kind;
   std::vector<DeviceShare> shares;  // per device
-  std::int32_t fastest = -1;        // place of the device; -1: none is clearly, or not all have it
+  std::int32_t fastest =
+      -1;  // place of the device; -1: none is clearly, not all have it, or the host computes it for all
 };
 
 struct DeviceRun {

@@ -70,6 +70,13 @@ TEST(DeviceComparison, TellsWinnersCopiesAndErrors) {
   EXPECT_NEAR(both.runs[1].ratio.value, 1.5, 1e-9);
 }
 
+TEST(DeviceComparison, NobodyWinsWhatTheHostComputesForAll) {
+  JobRecord job = twoDevices();
+  job.runs[2].steps[2].kernel = "linear_onednn";  // of b
+  EXPECT_EQ(compareDevices(job).at(0).rows.at(0).fastest, -1);
+  EXPECT_EQ(compareDevices(job).at(0).runs.at(1).wins, 0);
+}
+
 TEST(DeviceComparison, NobodyWinsCloseNodesOrAlone) {
   JobRecord job = twoDevices();
   job.runs[2].step_times[1].elapsed_ns = {1030000};
