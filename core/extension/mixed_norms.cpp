@@ -59,8 +59,6 @@ void widen(Node* node, Value* weights) {
   node->output()->replaceAllUsesAfterNodeWith(narrowed->node(), narrowed);
 }
 
-}  // namespace
-
 bool refusesMixedNorms() {
   static const bool refuses = [] {
     const torch::NoGradGuard no_grad;
@@ -74,8 +72,10 @@ bool refusesMixedNorms() {
   return refuses;
 }
 
+}  // namespace
+
 int widenMixedNorms(const Module& module) {
-  if (!holdsBf16(module)) return 0;
+  if (!refusesMixedNorms() || !holdsBf16(module)) return 0;
   int changed = 0;
   forEachGraph(module, [&](Graph& graph) {
     for (Node* node : allNodes(graph)) {

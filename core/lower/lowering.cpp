@@ -244,21 +244,28 @@ bool fitsPlans(const Value* tensor) {
   return dtype && sizes && dtypeOf(*dtype) != DType::kNone && sizes->size() <= kMaxRank;
 }
 
-bool isSizeArithmetic(const Node* node) {
-  static const std::unordered_map<std::string, std::size_t> kArity = {
-      {"aten::add", 2},       {"aten::sub", 2}, {"aten::mul", 2}, {"aten::floordiv", 2},
-      {"aten::remainder", 2}, {"aten::neg", 1}, {"prim::max", 2}, {"prim::min", 2}};
-  if (node->outputs().size() != 1 || !node->output()->type()->isSubtypeOf(*c10::IntType::get())) return false;
+std::optional<IntOp> sizeOperation(const Node* node) {
+  struct Row {
+    IntOp op;
+    std::size_t arity;
+  };
+  static const std::unordered_map<std::string, Row> kRows = {
+      {"aten::add", {IntOp::kAdd, 2}},           {"aten::sub", {IntOp::kSub, 2}},       {"aten::mul", {IntOp::kMul, 2}},
+      {"aten::floordiv", {IntOp::kFloorDiv, 2}}, {"aten::remainder", {IntOp::kMod, 2}}, {"aten::neg", {IntOp::kNeg, 1}},
+      {"prim::max", {IntOp::kMax, 2}},           {"prim::min", {IntOp::kMin, 2}}};
+  const auto is_int = [](const Value* value) { return value->type()->isSubtypeOf(*c10::IntType::get()); };
+  if (node->outputs().size() != 1 || !is_int(node->output())) return std::nullopt;
   const std::string kind = node->kind().toQualString();
   if (kind == "aten::size") {
-    return node->inputs().size() == 2 && constantInt(node->input(1)).has_value() && fitsPlans(node->input(0));
+    const bool fits = node->inputs().size() == 2 && constantInt(node->input(1)) && fitsPlans(node->input(0));
+    return fits ? std::make_optional(IntOp::kSize) : std::nullopt;
   }
-  const auto found = kArity.find(kind);
-  if (found == kArity.end() || node->inputs().size() != found->second) return false;
-  for (const Value* input : node->inputs()) {
-    if (!input->type()->isSubtypeOf(*c10::IntType::get())) return false;
-  }
-  return true;
+  const auto found = kRows.find(kind);
+  if (found == kRows.end() || node->inputs().size() != found->second.arity) return std::nullopt;
+  return std::all_of(node->inputs().begin(), node->inputs().end(), is_int) ? std::make_optional(found->second.op)
+                                                                           : std::nullopt;
 }
+
+bool isSizeArithmetic(const Node* node) { return sizeOperation(node).has_value(); }
 
 }  // namespace ipex_studio

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/op/op_spec.h"
+#include "core/op/plan_spec.h"
 #include "core/torch/torch_compat.h"
 
 namespace ipex_studio {
@@ -56,5 +57,7 @@ bool fitsPlans(const torch::jit::Value* tensor);
 
 // True for integer arithmetic on sizes that a plan can do itself: aten::size(t, axis), len arithmetic, literals.
 bool isSizeArithmetic(const torch::jit::Node* node);
+// The operation by which a plan computes such a node; nullopt for others.
+std::optional<IntOp> sizeOperation(const torch::jit::Node* node);
 
 }  // namespace ipex_studio

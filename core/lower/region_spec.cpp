@@ -149,12 +149,8 @@ class SpecBuilder {
 
   // False if operands had to be pushed first.
   bool intOperands(Node* source, PlanNode& node, std::vector<Value*>& open) {
-    static const std::unordered_map<std::string, IntOp> kOps = {
-        {"aten::add", IntOp::kAdd},           {"aten::sub", IntOp::kSub},       {"aten::mul", IntOp::kMul},
-        {"aten::floordiv", IntOp::kFloorDiv}, {"aten::remainder", IntOp::kMod}, {"aten::neg", IntOp::kNeg},
-        {"prim::max", IntOp::kMax},           {"prim::min", IntOp::kMin}};
-    if (source->kind() == c10::aten::size) {
-      node.int_op = IntOp::kSize;
+    node.int_op = *sizeOperation(source);
+    if (node.int_op == IntOp::kSize) {
       node.literal = *constantInt(source->input(1));
       // The pairs of complex numbers have an axis behind the others.
       if (lowering::isComplex(source->input(0)) && node.literal < 0)
@@ -162,7 +158,6 @@ class SpecBuilder {
       node.src = {operandNumber({source->input(0), {}, -1}, {})};
       return true;
     }
-    node.int_op = kOps.at(source->kind().toQualString());
     bool ready = true;
     for (Value* input : source->inputs()) {
       if (numbers_.count(input) == 0) {

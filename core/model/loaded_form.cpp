@@ -172,7 +172,7 @@ LoadedForm bringIntoForm(Module& module, const FormHints& hints) {
         "The file was written by Intel Extension for PyTorch; {} of its operators became operators of PyTorch.",
         operators));
   }
-  if (hints.holds_bf16 && refusesMixedNorms()) widenMixedNorms(module);
+  if (hints.holds_bf16) widenMixedNorms(module);
   const std::vector<std::string> own = hints.has_own_operators ? takeOwnOperators(module) : std::vector<std::string>();
   if (!own.empty()) {
     form.notes.push_back(fmt::format("{} of torchvision {} computed by ipex-studio; a portable export names {} again.",

@@ -19,7 +19,9 @@ struct SoftmaxJob {
   // columns == 0: the axis has stride 1. Otherwise `columns` neighbours are handled together, and the axis has these
   // strides.
   std::int64_t columns = 0, y_stride = 0, x_stride = 0;
-  std::int64_t bundles = 1;  // of columns, per position
+
+  // Parts of a position that threads may take apart.
+  std::int64_t bundles() const { return columns == 0 ? 1 : (columns + kSoftmaxBundle - 1) / kSoftmaxBundle; }
 };
 
 enum class RowNorm { kDeviation, kRootMeanSquare, kLength };  // the number whose inverse a row is multiplied by

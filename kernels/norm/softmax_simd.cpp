@@ -209,8 +209,9 @@ void softmaxNarrowColumns(const SoftmaxJob& job, const float* x, float* y) {
   const std::int64_t period = (kLeast + shortest - 1) / shortest * shortest, count = period * lanes;
   const std::int64_t total = job.size * job.columns;
   HWY_ALIGN float highest[(kMaxLanes + kLeast) * kMaxLanes];
-  HWY_ALIGN float sums[(kMaxLanes + kLeast) * kMaxLanes] = {};
+  HWY_ALIGN float sums[(kMaxLanes + kLeast) * kMaxLanes];
   std::fill(highest, highest + count, -std::numeric_limits<float>::infinity());
+  std::fill(sums, sums + count, 0.0f);
   const VF scale = hn::Set(d, job.scale);
   // Calls step(at, slot, lanes inside) for each vector; slot: where the lanes are in a period.
   const auto forAll = [&](const auto& step) HWY_ATTR {
@@ -249,10 +250,11 @@ void softmaxNarrowColumns(const SoftmaxJob& job, const float* x, float* y) {
 void runSoftmax(const SoftmaxJob& job, const float* x, const float* mask, float* y, std::int64_t begin,
                 std::int64_t end) {
   const int loops = job.outer.loops();
+  const std::int64_t bundles = job.bundles();
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
   const bool narrow = job.columns < lanes && job.x_stride == job.columns && job.y_stride == job.columns;
   for (std::int64_t p = begin; p < end; ++p) {
-    const std::int64_t row = p / job.bundles, bundle = p % job.bundles;
+    const std::int64_t row = p / bundles, bundle = p % bundles;
     const float* from = x + job.outer.offset(1, row, loops);
     float* to = y + job.outer.offset(0, row, loops);
     if (job.columns == 0) {
@@ -288,7 +290,7 @@ class SoftmaxOp final : public PreparedOp {
   std::int32_t threads = 1;
 
   void execute(ExecState*, const void* const* from, void* const* to, void*) const override {
-    parallelFor(job.outer.count() * job.bundles, grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
+    parallelFor(job.outer.count() * job.bundles(), grain, threads, [&](std::int64_t begin, std::int64_t end, int) {
       run(job, static_cast<const float*>(from[0]), static_cast<const float*>(from[1]), static_cast<float*>(to[0]),
           begin, end);
     });
@@ -367,7 +369,6 @@ class SoftmaxSimd final : public Kernel {
     job->x_stride = job->y_stride = axis_stride;
     job->columns = job->outer.size.back();
     job->outer.size.back() = 1;
-    job->bundles = (job->columns + kSoftmaxBundle - 1) / kSoftmaxBundle;
   }
 };
 

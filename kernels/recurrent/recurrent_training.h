@@ -36,7 +36,7 @@ struct RecurrentForward {
   float* h = nullptr;                  // [batch, states]: the state before the first step, then the last
   float* c = nullptr;                  // [batch, units], likewise: LSTM
   float* y = nullptr;                  // [total, states]
-  // What the gradient needs besides.
+  // The gradient needs these besides.
   float* before = nullptr;   // [total, states]: the hidden state before each step
   float* kept = nullptr;     // [total, units]: the cell's state before each step, or what the reset gate scales
   float* outputs = nullptr;  // [total, units]: what is projected

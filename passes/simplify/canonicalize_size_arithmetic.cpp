@@ -93,7 +93,7 @@ Source sourceOf(const Value* value) {
   return integerKind(node) != nullptr ? Source::kArithmetic : Source::kNone;
 }
 
-// What has to be an integer before `value` can be one.
+// The values that have to be integers before `value` can be one.
 std::vector<Value*> operandsOf(Value* value) {
   Node* node = value->node();
   switch (sourceOf(value)) {
@@ -134,6 +134,22 @@ class IntegerWriter {
  public:
   IntegerWriter(Rewriter& rewriter, Node* before) : rewriter_(rewriter), before_(before) {}
 
+  // Writes all; returns the nodes that are no longer needed for them.
+  std::vector<Node*> writeAll(const std::vector<Value*>& chain) {
+    std::vector<Node*> consumed;
+    for (Value* value : chain) {
+      const Source source = sourceOf(value);
+      known_[value] = write(value);
+      if (source == Source::kInteger || source == Source::kConstant) continue;
+      if (source == Source::kRounded) consumed.push_back(value->node()->input()->node());
+      consumed.push_back(value->node());
+    }
+    return consumed;
+  }
+
+  Value* at(Value* value) const { return known_.at(value); }
+
+ private:
   Value* write(Value* value) {
     Node* node = value->node();
     switch (sourceOf(value)) {
@@ -155,22 +171,6 @@ class IntegerWriter {
     return make(integerKind(node), {left, right});
   }
 
-  // Writes all; returns the nodes that are no longer needed for them.
-  std::vector<Node*> writeAll(const std::vector<Value*>& chain) {
-    std::vector<Node*> consumed;
-    for (Value* value : chain) {
-      const Source source = sourceOf(value);
-      known_[value] = write(value);
-      if (source == Source::kInteger || source == Source::kConstant) continue;
-      if (source == Source::kRounded) consumed.push_back(value->node()->input()->node());
-      consumed.push_back(value->node());
-    }
-    return consumed;
-  }
-
-  Value* at(Value* value) const { return known_.at(value); }
-
- private:
   Value* make(const char* kind, const std::vector<Value*>& inputs) {
     Node* made = rewriter_.create(kind, inputs, before_);
     made->output()->setType(c10::IntType::get());
@@ -186,7 +186,7 @@ class IntegerWriter {
     return make("aten::neg", {make("aten::floordiv", {make("aten::neg", {size}), by})});
   }
 
-  // Where the bounds cross, the upper one wins, as in aten::clamp.
+  // The upper bound wins where the bounds cross, as in aten::clamp.
   Value* clamped(Node* node) {
     Value* value = known_.at(node->input(0));
     if (!isNone(node->input(1)))

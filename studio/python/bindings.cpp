@@ -32,7 +32,7 @@ TuneMode tuneModeOf(const std::string& name) {
 
 int writeOutForPython(const torch::jit::Module& module) {
   const int operators = writeOutExtension(module);
-  if (operators > 0 && refusesMixedNorms()) widenMixedNorms(module);
+  if (operators > 0) widenMixedNorms(module);
   return operators;
 }
 

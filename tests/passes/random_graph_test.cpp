@@ -471,7 +471,7 @@ Program reduced(Program program, const std::vector<Inputs>& inputs, const Optimi
   return program;
 }
 
-// So many programs, or more in a campaign, from seed IPEX_FIRST_SEED on.
+// Programs count from seed IPEX_FIRST_SEED on; a campaign runs more of them.
 StepCounts checkPrograms(int count, int in_campaign, const OptimizeOptions& options) {
   const bool campaign = std::getenv("IPEX_CAMPAIGN") != nullptr;
   const char* first = std::getenv("IPEX_FIRST_SEED");
@@ -493,7 +493,7 @@ StepCounts checkPrograms(int count, int in_campaign, const OptimizeOptions& opti
 
 TEST(RandomGraphs, GiveWhatEagerGives) { checkPrograms(60, 3000, {}); }
 
-// Where copies cost nothing, so that all that the device has kernels for runs there; and as they are.
+// Copies cost nothing at first, so that all that the device has kernels for runs there; then what they cost.
 TEST(RandomGraphs, GiveWhatEagerGivesOnADevice) {
   OptimizeOptions options;
   options.device = "opencl";

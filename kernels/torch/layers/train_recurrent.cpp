@@ -68,7 +68,7 @@ class FirstDerivative : public torch::autograd::Function<FirstDerivative> {
   }
 
   static variable_list backward(AutogradContext*, const variable_list&) {
-    TORCH_CHECK(false, "the second derivative of recurrent layers is not implemented");
+    TORCH_CHECK(false, "there is no second derivative of recurrent layers; layers of torch.nn have one");
   }
 };
 
@@ -204,7 +204,7 @@ class TrainDirection : public torch::autograd::Function<TrainDirection> {
   }
 };
 
-// What PyTorch's operators say of the layers.
+// The layers as the arguments of PyTorch's operators describe them.
 struct Layers {
   bool is_lstm;
   at::TensorList parameters;

@@ -29,7 +29,7 @@ TEST(LoadedForm, TrainingModeIsLeftAndSaid) {
   EXPECT_EQ(difference(call(model.module(), {x}), x), "");
 }
 
-// As automatic mixed precision makes them: PyTorch since 2.0 takes norms of BF16 with weights in FP32.
+// Automatic mixed precision makes norms of BF16 with weights in FP32, which PyTorch takes since 2.0.
 TEST(LoadedForm, NormsOfBf16WithWeightsInFp32Run) {
   Module module = scriptModule(
       "def forward(self, x):\n"

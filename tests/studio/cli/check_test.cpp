@@ -26,7 +26,7 @@ std::string wholeFile(const std::string& path) {
 TEST(Check, EqualModelsPass) {
   const Sandpit pit;
   const std::string model = modelFile("small.pt");
-  // So much is allowed that a busy machine does not decide; the rule itself is tested on simulated processes.
+  // The allowance is so large that a busy machine does not decide; the rule is tested on simulated processes.
   const Outcome check = pit.run({"check", model, model, "--threads", "1", "--within", "20", "--max-slowdown", "0.5",
                                  "--json", "--junit", pit.path("c.xml"), "--markdown", pit.path("c.md")});
   ASSERT_EQ(check.code, 0) << check.err;
