@@ -1,6 +1,6 @@
 """Layers of training by kernels of ours. Parameters stay as they are, in channels-last order."""
 import collections
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
 from torch import nn
@@ -127,9 +127,15 @@ _FORWARDS: Dict[type, Callable] = {nn.Conv1d: _convolution(1), nn.Conv2d: _convo
                                    nn.LSTM: _recurrent("train_lstm"), nn.GRU: _recurrent("train_gru")}
 
 
+def _forward_of(kind: type) -> Optional[Callable]:
+    """What makes forward() of a class of layers; None for others. PyTorch Geometric has a linear layer of its own."""
+    is_linear = kind.__name__ == "Linear" and kind.__module__ == "torch_geometric.nn.dense.linear"
+    return _linear if is_linear else _FORWARDS.get(kind)
+
+
 @role(_ROLE)
 def _trained_members(base: type) -> Dict[str, Any]:
-    return {"forward": _FORWARDS[base](base)}
+    return {"forward": _forward_of(base)(base)}
 
 
 def _holds_weights(module: nn.Module) -> bool:
@@ -146,7 +152,7 @@ def train_by_kernels(model: nn.Module) -> Dict[str, int]:
                                   for parameter in module._parameters.values() if parameter is not None)
     counts: Dict[str, int] = {}
     for module in model.modules():
-        plain = type(module) in _FORWARDS and "forward" not in module.__dict__ and _holds_weights(module)
+        plain = _forward_of(type(module)) is not None and "forward" not in module.__dict__ and _holds_weights(module)
         if plain and all(readers[id(parameter)] == 1 for parameter in module._parameters.values()
                          if parameter is not None):
             counts[type(module).__name__] = counts.get(type(module).__name__, 0) + 1

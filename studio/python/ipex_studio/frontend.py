@@ -10,6 +10,7 @@ from . import _engine
 from ._cast import cast_weights, to_channels_last
 from ._fold import CONVOLUTIONS, LINEARS, fold_batch_norm
 from ._layers import train_by_kernels, train_by_torch
+from ._messages import pass_messages_by_kernels, pass_messages_by_torch
 from ._log import logger
 from ._packed import pack_layers, unpack_layers
 from ._plans import give_plans
@@ -81,7 +82,7 @@ def optimize(model: Union[nn.Module, Optimizer], dtype: Optional[torch.dtype] = 
     optimizer       of a model in training mode; returns (model, optimizer), or give an optimizer alone as `model`.
                     It gets fused steps (ipex_studio.optim), and is a copy if the model is one. The model's layers
                     Conv2d, ConvTranspose2d and BatchNorm2d compute in FP32 by kernels of ours, with their gradients
-                    and in channels-last order
+                    and in channels-last order; layers of PyTorch Geometric sum their messages so, in both modes
     level           "O1", or "O0": all switches below are off that are not given
     inplace         change the model instead of a copy
     conv_bn_folding, linear_bn_folding
@@ -151,6 +152,8 @@ def _prepare_training(model: nn.Module, dtype: Optional[torch.dtype], by_kernels
     if _channels_last:
         to_channels_last(model)
     counts = train_by_kernels(model) if _channels_last and by_kernels else {}
+    if by_kernels:
+        counts.update(pass_messages_by_kernels(model))
     *others, last = [f"{count} {kind}" for kind, count in counts.items()] or ["no layers"]
     logger.info("%s trains %s by kernels of ipex_studio, other layers by those of torch.", type(model).__name__,
                 f"{', '.join(others)} and {last}" if others else last)
@@ -184,6 +187,7 @@ def _optimize_for_inference(model: nn.Module, dtype: Optional[torch.dtype], samp
     for module in model.modules() if is_exported(model) else ():
         module.training = False  # its eval() refuses
     train_by_torch(model)
+    pass_messages_by_torch(model)
     tell_no_faults(model)
     unpack_layers(model)
     if _channels_last:
@@ -201,6 +205,7 @@ def _optimize_for_inference(model: nn.Module, dtype: Optional[torch.dtype], samp
         return
     if switches.weights_prepack and not is_exported(model):
         logger.info("%s computes %d linear layers by packed weights.", type(model).__name__, pack_layers(model))
+        pass_messages_by_kernels(model)
     if switches.graph_mode or switches.plans_for_samples and sample_input is not None:
         give_plans(model, _tune(switches))
         if sample_input is not None:

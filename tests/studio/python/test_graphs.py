@@ -107,6 +107,22 @@ class Spmm(unittest.TestCase):
                 for a, b in zip(results[0], other):
                     self.assertTrue(torch.equal(a, b))
 
+    def test_edges_in_any_order(self):
+        torch.manual_seed(5)
+        edges = random_edges(60, 9, 12)
+        x, value = torch.randn(9, 17, requires_grad=True), torch.randn(60, requires_grad=True)
+        graph = CSRGraph.from_edge_index(edges, (9, 12))
+        for reduce, ends in itertools.product(REDUCES, (edges, edges.int())):
+            both = [spmm(graph, x, value, reduce), torch.ops.ipex_studio.spmm_edges(ends, value, x, 12, reduce)]
+            gradients = [torch.autograd.grad(each.square().sum(), (x, value)) for each in both]
+            for a, b in zip((both[0], *gradients[0]), (both[1], *gradients[1])):
+                self.assertTrue(torch.equal(a, b))
+        for wrong, told in (([[0, 9], [0, 0]], "9"), ([[0, 0], [0, -1]], "-1")):
+            with self.assertRaisesRegex(IndexError, f"position 1 holds {told}"):
+                torch.ops.ipex_studio.spmm_edges(torch.tensor(wrong), None, x, 12, "sum")
+        with self.assertRaisesRegex(RuntimeError, r"edges are \[2, E\]"):
+            torch.ops.ipex_studio.spmm_edges(edges.t(), None, x, 12, "sum")
+
     def test_a_graph_by_rows(self):
         x = torch.randn(4, 3)
         graph = CSRGraph(torch.tensor([0, 2, 2, 3], dtype=torch.int32), torch.tensor([1, 3, 0], dtype=torch.int32), 4)
