@@ -90,8 +90,11 @@ Value* writeFullyConnected(StockWriter& write, const FusedOp& op) {
   IPEX_CHECK(integers && scales, "weights in groups are constants");
   const auto bits = static_cast<int>(op.spec.intOr("bits", 8));
   const std::int64_t depth = op.spec.intOr("depth", integers->size(-1));
-  return write.call("aten::linear",
-                    {op.base[0], write.tensor(dequantizeGroups(*integers, *scales, bits, group, depth)), write.none()});
+  const NibbleLevels* const levels = nibbleLevels(op.spec.stringOr("levels", "even"));
+  IPEX_CHECK(levels != nullptr, "shapes were inferred before");
+  return write.call(
+      "aten::linear",
+      {op.base[0], write.tensor(dequantizeGroups(*integers, *scales, bits, group, depth, *levels)), write.none()});
 }
 
 // Writes the two products as convolutions of one pixel, in FP32, in which the fused node computes them.

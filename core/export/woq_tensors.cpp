@@ -2,7 +2,6 @@
 #include "core/export/woq_tensors.h"
 
 #include "core/base/error.h"
-#include "core/op/woq_weights.h"
 
 namespace ipex_studio {
 namespace {
@@ -14,7 +13,7 @@ namespace {
 }  // namespace
 
 at::Tensor dequantizeGroups(const at::Tensor& integers, const at::Tensor& scales, int bits, std::int64_t group,
-                            std::int64_t depth) {
+                            std::int64_t depth, const NibbleLevels& levels) {
   const bool four = bits == 4;
   const std::int64_t row_bytes = four ? nibbleRowBytes(depth) : depth;
   const bool fits = depth > 0 && group > 0 && integers.dim() == 2 && integers.size(1) == row_bytes &&
@@ -22,13 +21,14 @@ at::Tensor dequantizeGroups(const at::Tensor& integers, const at::Tensor& scales
                     scales.size(0) == integers.size(0) && scales.size(1) == groupCount(depth, group) &&
                     scales.scalar_type() == at::kFloat;
   if (!fits) refuseWoq();
-  at::Tensor levels = integers.contiguous();
+  at::Tensor weights = integers.contiguous();
   if (four) {
-    const at::Tensor blocks = levels.reshape({levels.size(0), -1, 1, kNibbleBlock / 2});
+    const at::Tensor blocks = weights.reshape({weights.size(0), -1, 1, kNibbleBlock / 2});
     const at::Tensor both = at::cat({blocks.bitwise_and(15), blocks.bitwise_right_shift(4)}, 2);
-    levels = both.reshape({levels.size(0), -1}).slice(1, 0, depth).to(at::kFloat) - static_cast<double>(kNibbleZero);
+    const at::Tensor places = both.reshape({weights.size(0), -1}).slice(1, 0, depth).to(at::kLong);
+    weights = at::tensor(c10::ArrayRef<float>(levels)).index({places});
   }
-  return levels.to(at::kFloat) * scales.repeat_interleave(group, 1).slice(1, 0, depth);
+  return weights.to(at::kFloat) * scales.repeat_interleave(group, 1).slice(1, 0, depth);
 }
 
 at::Tensor dequantizeRows(const at::Tensor& table) {

@@ -138,7 +138,7 @@ LoweredNode lowerLinearUnits(Node* node) {
   return single(spec, std::move(src), {node->output()});
 }
 
-// ipex_studio::woq_linear(x, weight, scales, bias?, bits, depth, group)
+// ipex_studio::woq_linear(x, weight, scales, bias?, bits, depth, group, levels)
 LoweredNode lowerWoqLinear(Node* node) {
   needFloat32(node->input(0));
   needFloat32(node->input(3));
@@ -151,6 +151,9 @@ LoweredNode lowerWoqLinear(Node* node) {
   if (needInt(node->input(4), "bits") == 4) {
     spec.attributes["bits"] = std::int64_t{4};
     spec.attributes["depth"] = needInt(node->input(5), "depth");
+    const auto levels = torch::jit::constant_as<std::string>(node->input(7));
+    if (!levels) decline(reasons::kNotConstant, "What its bits stand for is not constant.");
+    if (*levels != "even") spec.attributes["levels"] = *levels;
   }
   std::vector<LoweredOperand> src{use(node->input(0)), use(node->input(1)), use(node->input(2))};
   if (!isNone(node->input(3))) {

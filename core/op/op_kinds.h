@@ -27,7 +27,7 @@ enum class OpKind : std::uint8_t {
   // x[…,K], w[N,K], [b[N]]; [src_zero]. x in f32 or bf16 with w in s8: weight-only quantization, w holds plain numbers.
   // dynamic=1 then quantizes each row of x to u8 first: scale = (max - min) / 255 over the row and 0, zero = round(-min
   // / scale). group=g: scales f32 [N,ceil(K/g)] take the place of b, each for g weights of a row; with these also
-  // bits=4, depth=K (woq_weights.h)
+  // bits=4, depth=K, [levels=even|nf4] (woq_weights.h)
   kLinear,
   // a[…,M,K], b[…,K,N], batch dims broadcast; [transpose_a], [transpose_b] (last two axes), [scale], [src_zero] of a,
   // [weight_zero] of b (s8, or u8 where a is an integer)

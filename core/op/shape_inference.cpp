@@ -91,7 +91,9 @@ namespace {
 Verdict inferGroupedLinear(const OpSpec& spec, const Descs& src, Descs* dst) {
   const Dims &x = src[0].dims, &w = src[1].dims, &scales = src[2].dims;
   const std::int64_t group = spec.intOr("group", 0), bits = spec.intOr("bits", 8);
-  const bool known = group > 0 && group <= kLargestGroup && group % kNibbleBlock == 0 && (bits == 8 || bits == 4);
+  const bool levels = bits == 4 ? nibbleLevels(spec.stringOr("levels", "even")) != nullptr : !spec.has("levels");
+  const bool known =
+      group > 0 && group <= kLargestGroup && group % kNibbleBlock == 0 && (bits == 8 || bits == 4) && levels;
   if (!known || x.rank < 1 || w.rank != 2) return Verdict::no("groups of weights are wrong");
   const std::int64_t depth = x[x.rank - 1];
   if (bits == 4 && spec.intOr("depth", -1) != depth) return Verdict::no("source and weight do not fit");
@@ -111,7 +113,7 @@ Verdict inferGroupedLinear(const OpSpec& spec, const Descs& src, Descs* dst) {
 }  // namespace
 
 Verdict inferLinear(const OpSpec& spec, const Descs& src, Descs* dst) {
-  if (spec.has("group") || spec.has("bits")) return inferGroupedLinear(spec, src, dst);
+  if (spec.has("group") || spec.has("bits") || spec.has("levels")) return inferGroupedLinear(spec, src, dst);
   const Dims& x = src[0].dims;
   const Dims& w = src[1].dims;
   if (x.rank < 1 || w.rank != 2 || x[x.rank - 1] != w[1]) return Verdict::no("source and weight do not fit");

@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "core/op/woq_weights.h"
 
 namespace ipex_studio {
 namespace {
@@ -17,30 +16,57 @@ constexpr float kGroupClips[] = {1.0f, 0.95f, 0.9f, 0.85f, 0.8f, 0.75f};
 constexpr float kNoWeight = 1e-30f;
 
 // Rounds to nearest even, in a form that compilers vectorize.
-inline float levelOf(float weight, float inverse, float low, float high) {
+inline float wholeLevel(float number, float low, float high) {
   constexpr float kMagic = 12582912.0f;  // 1.5 · 2^23
-  const float bounded = std::min(std::max(weight * inverse, low - 1), high + 1);
+  const float bounded = std::min(std::max(number, low - 1), high + 1);
   return std::min(std::max((bounded + kMagic) - kMagic, low), high);
 }
 
-float groupError(const float* weights, std::int64_t count, float scale, float low, float high) {
+// Whole numbers from `low` to `high`.
+struct WholeLevels {
+  float low = 0, high = 0;
+
+  float nearest(float number) const { return wholeLevel(number, low, high); }
+  // What is stored for the level next to `number`.
+  std::int32_t stored(float number, bool four) const {
+    return static_cast<std::int32_t>(nearest(number)) + (four ? static_cast<std::int32_t>(kNibbleZero) : 0);
+  }
+};
+
+// Sixteen levels in rising order, from -1 to 1.
+struct ListedLevels {
+  const NibbleLevels& levels;
+  float low = -1, high = 1;
+
+  std::int32_t stored(float number, bool) const {
+    std::int32_t place = 0;
+    for (std::size_t i = 1; i < levels.size(); ++i) place += number > (levels[i - 1] + levels[i]) / 2 ? 1 : 0;
+    return place;
+  }
+  float nearest(float number) const { return levels[static_cast<std::size_t>(stored(number, true))]; }
+};
+
+template <class Levels>
+float groupError(const float* weights, std::int64_t count, float scale, const Levels& levels) {
   const float inverse = 1 / scale;
   float error = 0;
   for (std::int64_t i = 0; i < count; ++i) {
-    const float delta = levelOf(weights[i], inverse, low, high) * scale - weights[i];
+    const float delta = levels.nearest(weights[i] * inverse) * scale - weights[i];
     error += delta * delta;
   }
   return error;
 }
 
-float groupScale(const float* weights, std::int64_t count, float low, float high) {
+template <class Levels>
+float groupScale(const float* weights, std::int64_t count, const Levels& levels) {
+  const float low = levels.low, high = levels.high;
   float furthest = 0;
   for (std::int64_t i = 0; i < count; ++i)
     furthest = std::fabs(weights[i]) > std::fabs(furthest) ? weights[i] : furthest;
   if (!(std::fabs(furthest) > kNoWeight)) return 1;
-  float best = std::fabs(furthest) / high, least = groupError(weights, count, best, low, high);
+  float best = std::fabs(furthest) / high, least = groupError(weights, count, best, levels);
   const auto consider = [&](float scale) {
-    const float error = groupError(weights, count, scale, low, high);
+    const float error = groupError(weights, count, scale, levels);
     if (error < least) {
       least = error;
       best = scale;
@@ -53,43 +79,54 @@ float groupScale(const float* weights, std::int64_t count, float low, float high
   return best;
 }
 
-}  // namespace
-
-GroupedWeights quantizeGroups(const at::Tensor& weights, int bits, std::int64_t group) {
-  IPEX_CHECK(weights.dim() == 2 && (bits == 8 || bits == 4) && group > 0 && group % kNibbleBlock == 0,
-             "groups of weights in 8 or 4 bits");
-  const at::Tensor plain = weights.detach().to(at::kFloat).contiguous();
-  const std::int64_t rows = plain.size(0), depth = plain.size(1), groups = groupCount(depth, group);
-  const bool four = bits == 4;
-  const float low = four ? -8.0f : -127.0f, high = four ? 7.0f : 127.0f;
-  GroupedWeights result;
-  result.integers = four ? at::full({rows, nibbleRowBytes(depth)}, kNibbleZero * 16 + kNibbleZero, at::kByte)
-                         : at::empty({rows, depth}, at::kChar);
-  result.scales = at::empty({rows, groups}, at::kFloat);
-  const float* const values = plain.data_ptr<float>();
-  auto* const bytes = static_cast<std::uint8_t*>(result.integers.data_ptr());
-  float* const scales = result.scales.data_ptr<float>();
-  const std::int64_t row_bytes = result.integers.size(1);
+// Fills `result`, whose nibbles hold kNibbleZero.
+template <class Levels>
+void quantizeTo(const at::Tensor& weights, std::int64_t group, bool four, const Levels& levels,
+                GroupedWeights* result) {
+  const std::int64_t rows = weights.size(0), depth = weights.size(1), groups = groupCount(depth, group);
+  const float* const values = weights.data_ptr<float>();
+  auto* const bytes = static_cast<std::uint8_t*>(result->integers.data_ptr());
+  float* const scales = result->scales.data_ptr<float>();
+  const std::int64_t row_bytes = result->integers.size(1);
   at::parallel_for(0, rows, 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t n = begin; n < end; ++n) {
       for (std::int64_t g = 0; g < groups; ++g) {
         const std::int64_t first = g * group, last = std::min(first + group, depth);
         const float* const row = values + n * depth;
-        const float scale = groupScale(row + first, last - first, low, high), inverse = 1 / scale;
+        const float scale = groupScale(row + first, last - first, levels), inverse = 1 / scale;
         scales[n * groups + g] = scale;
         for (std::int64_t k = first; k < last; ++k) {
-          const auto level = static_cast<std::int32_t>(levelOf(row[k], inverse, low, high));
+          const std::int32_t stored = levels.stored(row[k] * inverse, four);
           if (!four) {
-            bytes[n * row_bytes + k] = static_cast<std::uint8_t>(static_cast<std::int8_t>(level));
+            bytes[n * row_bytes + k] = static_cast<std::uint8_t>(static_cast<std::int8_t>(stored));
             continue;
           }
           std::uint8_t& byte = bytes[n * row_bytes + nibbleByte(k)];
-          const auto nibble = static_cast<std::uint32_t>(level + static_cast<std::int32_t>(kNibbleZero));
+          const auto nibble = static_cast<std::uint32_t>(stored);
           byte = static_cast<std::uint8_t>(nibbleIsHigh(k) ? (byte & 0x0Fu) | nibble << 4u : (byte & 0xF0u) | nibble);
         }
       }
     }
   });
+}
+
+}  // namespace
+
+GroupedWeights quantizeGroups(const at::Tensor& weights, int bits, std::int64_t group, const NibbleLevels& levels) {
+  IPEX_CHECK(weights.dim() == 2 && (bits == 8 || bits == 4) && group > 0 && group % kNibbleBlock == 0,
+             "groups of weights in 8 or 4 bits");
+  const at::Tensor plain = weights.detach().to(at::kFloat).contiguous();
+  const std::int64_t rows = plain.size(0), depth = plain.size(1);
+  const bool four = bits == 4;
+  GroupedWeights result;
+  result.integers = four ? at::full({rows, nibbleRowBytes(depth)}, kNibbleZero * 16 + kNibbleZero, at::kByte)
+                         : at::empty({rows, depth}, at::kChar);
+  result.scales = at::empty({rows, groupCount(depth, group)}, at::kFloat);
+  if (four && &levels != &kEvenLevels) {
+    quantizeTo(plain, group, four, ListedLevels{levels}, &result);
+  } else {
+    quantizeTo(plain, group, four, four ? WholeLevels{-8, 7} : WholeLevels{-127, 127}, &result);
+  }
   return result;
 }
 
@@ -107,7 +144,7 @@ at::Tensor quantizeRows(const at::Tensor& table) {
       const float offset = *least, range = *greatest - *least, scale = range > kNoWeight ? range / 255 : 1;
       std::uint8_t* const to = bytes + v * row_bytes;
       for (std::int64_t e = 0; e < width; ++e)
-        to[e] = static_cast<std::uint8_t>(levelOf(row[e] - offset, 1 / scale, 0, 255));
+        to[e] = static_cast<std::uint8_t>(wholeLevel((row[e] - offset) * (1 / scale), 0, 255));
       std::memcpy(to + width, &scale, sizeof scale);
       std::memcpy(to + width + sizeof scale, &offset, sizeof offset);
     }

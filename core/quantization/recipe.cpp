@@ -87,6 +87,8 @@ void check(const Recipe& recipe, const std::string& name) {
     refuseRecipe(name, fmt::format("its groups of {} weights are no multiple of {}", recipe.group, kNibbleBlock));
   if (recipe.weight_bits != 8 && (recipe.weight_bits != 4 || recipe.group == 0))
     refuseRecipe(name, "its weights have neither 8 bits nor 4 in groups");
+  if (nibbleLevels(recipe.weight_levels) == nullptr || (recipe.weight_bits != 4 && recipe.weight_levels != "even"))
+    refuseRecipe(name, "the levels of its weights are neither even nor nf4, which has 4 bits");
   if (recipe.mode != QuantizationMode::kWeightOnly && (recipe.weight_bits != 8 || recipe.group != 0))
     refuseRecipe(name, "groups of weights are for the mode weight-only");
   std::unordered_set<std::string> keys;
@@ -135,6 +137,7 @@ std::string recipeToText(const Recipe& recipe) {
   if (recipe.mode == QuantizationMode::kWeightOnly) {
     out["weight_bits"] = recipe.weight_bits;
     out["group"] = recipe.group;
+    if (recipe.weight_levels != "even") out["weight_levels"] = recipe.weight_levels;
   }
   if (recipe.quantized_tensors) out["quantized_tensors"] = true;
   out["values"] = json::array();
@@ -170,6 +173,7 @@ Recipe recipeFromText(const std::string& text, const std::string& name) {
     if (!(recipe.smooth_alpha >= 0 && recipe.smooth_alpha <= 1))
       refuseRecipe(name, "its exponent of SmoothQuant is outside of 0 to 1");
     recipe.weight_bits = in.value("weight_bits", 8);
+    recipe.weight_levels = in.value("weight_levels", recipe.weight_levels);
     recipe.group = in.value("group", std::int64_t{0});
     recipe.quantized_tensors = in.value("quantized_tensors", false);
     if (in.at("values").size() > kMaxEntries || in.at("nodes").size() > kMaxEntries)

@@ -47,9 +47,10 @@ struct Recipe {
   ObserverOptions observer;
   std::int64_t samples = 0;  // calls that were observed
   bool bias_correction = true;
-  bool equalization = false;     // ranges of channels were levelled before (passes/quantize/equalize_layers.cpp)
-  double smooth_alpha = 0;       // > 0: SmoothQuant with this exponent for linear layers
-  std::int32_t weight_bits = 8;  // kWeightOnly: 8 or 4
+  bool equalization = false;           // ranges of channels were levelled before (passes/quantize/equalize_layers.cpp)
+  double smooth_alpha = 0;             // > 0: SmoothQuant with this exponent for linear layers
+  std::int32_t weight_bits = 8;        // kWeightOnly: 8 or 4
+  std::string weight_levels = "even";  // kWeightOnly: of 4 bits, a name of core/op/woq_weights.h
   bool quantized_tensors =
       false;               // PyTorch's own quantized tensors instead of integers, for files that any PyTorch runs
   std::int64_t group = 0;  // kWeightOnly: weights along a row that share a scale, a multiple of 32; 0: all

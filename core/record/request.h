@@ -82,9 +82,10 @@ struct GenerateRequest {
 };
 
 // Form of weights in a weight-only recipe. group: number of successive weights that share a scale; 0: a whole row; -1:
-// the default for the bits (8: 0, 4: 32).
+// the default for the bits (8: 0, 4: 32). levels: what 4 bits stand for, even or nf4.
 struct WeightForm {
   std::int32_t bits = 8;
+  std::string levels = "even";
   std::int64_t group = -1;
 };
 

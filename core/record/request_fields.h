@@ -368,6 +368,11 @@ void describe(V& v, Request& r) {
     Flag(FlagSet::kRecipe, "--bits", "N", "With --recipe weight-only: bits of each weight, 8 or 4.")
         .oneOf({"8", "4"})
         .showingDefault());
+  v(StudioOnly(), r.weights.levels,
+    Flag(FlagSet::kRecipe, "--levels", "NAME",
+         "With --bits 4: what the bits stand for: even steps, or nf4, levels that lie closer where most weights are.")
+        .oneOf({"even", "nf4"})
+        .showingDefault());
   v(StudioOnly(), r.weights.group,
     Flag(FlagSet::kRecipe, "--group", "N",
          "With --recipe weight-only: so many weights of a row share a scale; 0: the whole row. Without it 0 "

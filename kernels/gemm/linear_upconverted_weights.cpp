@@ -23,26 +23,29 @@ struct WeightUpconversion {
   TensorDesc w;
   std::int64_t depth = 0, group = 0;  // group 0: no scales
   bool four_bits = false;
+  std::string levels_name;
+  const NibbleLevels* levels;
 
   explicit WeightUpconversion(const PrepareArgs& args)
       : w(args.src[kWeights]),
         depth(w.dims[1]),
         group(args.spec.intOr("group", 0)),
-        four_bits(args.spec.intOr("bits", 8) == 4) {
+        four_bits(args.spec.intOr("bits", 8) == 4),
+        levels_name(args.spec.stringOr("levels", "even")),
+        levels(nibbleLevels(levels_name)) {
     if (four_bits) depth = args.spec.intOr("depth", 0);
   }
 
   std::string form() const {
-    return fmt::format("f32 of {} {} strides {} groups of {}", four_bits ? "nibbles" : "s8", w.dims.str(),
-                       w.strides.str(), group);
+    return fmt::format("f32 of {} {} strides {} groups of {}", four_bits ? levels_name + " nibbles" : "s8",
+                       w.dims.str(), w.strides.str(), group);
   }
 
   float level(const void* from, std::int64_t row, std::int64_t k) const {
     if (!four_bits) return static_cast<const std::int8_t*>(from)[row * w.strides[0] + k * w.strides[1]];
     const std::uint32_t byte =
         static_cast<const std::uint8_t*>(from)[row * w.strides[0] + nibbleByte(k) * w.strides[1]];
-    const std::uint32_t nibble = nibbleIsHigh(k) ? byte >> 4u : byte & 15u;
-    return static_cast<float>(static_cast<std::int32_t>(nibble) - static_cast<std::int32_t>(kNibbleZero));
+    return (*levels)[nibbleIsHigh(k) ? byte >> 4u : byte & 15u];
   }
 
   std::size_t bytes() const { return static_cast<std::size_t>(w.dims[0] * depth) * sizeof(float); }
@@ -105,7 +108,7 @@ class LinearUpconvertedWeights final : public Kernel {
     changed.src[kWeights] = contiguousDesc(DType::kF32, Dims{upconversion.w.dims[0], upconversion.depth});
     changed.constant[kWeights] = weights;
     if (upconversion.group == 0) return changed;
-    for (const char* name : {"group", "bits", "depth"}) changed.spec.attributes.erase(name);
+    for (const char* name : {"group", "bits", "depth", "levels"}) changed.spec.attributes.erase(name);
     changed.src[kThird] = TensorDesc();
     changed.constant[kThird] = nullptr;
     return changed;

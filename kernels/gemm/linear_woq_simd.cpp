@@ -21,7 +21,9 @@ namespace ipex_studio::HWY_NAMESPACE {
 
 using VU = hn::Vec<hn::RebindToUnsigned<F32>>;
 
-enum class WoqFormat { kFloats, kBytes, kScaledBytes, kScaledNibbles };
+// Nibbles of even levels are computed, levels looked up: all sixteen where a vector holds them, one by one elsewhere.
+enum class WoqFormat { kFloats, kBytes, kScaledBytes, kScaledNibbles, kScaledLevels };
+constexpr bool kVectorHoldsLevels = HWY_TARGET <= HWY_AVX3;
 
 // Sums of kRows · kStreams fit the registers beside their operands: 32 registers with AVX-512, otherwise 16.
 constexpr int woqStreams(int rows) { return rows <= 2 || HWY_TARGET <= HWY_AVX3 ? 4 : 2; }
@@ -30,6 +32,7 @@ constexpr int woqStreams(int rows) { return rows <= 2 || HWY_TARGET <= HWY_AVX3 
 template <WoqFormat kFormat>
 struct WoqRow {
   const char* bytes = nullptr;
+  const float* levels = nullptr;  // kScaledLevels
   VF factor;
 
   // A vector of weights from weight `k` on.
@@ -55,25 +58,22 @@ struct WoqRow {
 
   HWY_INLINE VF level(VU nibbles) const {
     const F32 d;
-#if HWY_TARGET <= HWY_AVX3
-    // `factor` holds all sixteen levels, scaled.
-    return hn::TableLookupLanes(factor, hn::IndicesFromVec(d, nibbles));
-#else
     const hn::RebindToSigned<F32> di;
-    const auto signed_level = hn::Sub(hn::BitCast(di, nibbles), hn::Set(di, static_cast<std::int32_t>(kNibbleZero)));
-    return hn::Mul(hn::ConvertTo(d, signed_level), factor);
-#endif
+    if constexpr (kFormat == WoqFormat::kScaledNibbles) {
+      const auto signed_level = hn::Sub(hn::BitCast(di, nibbles), hn::Set(di, static_cast<std::int32_t>(kNibbleZero)));
+      return hn::Mul(hn::ConvertTo(d, signed_level), factor);
+    } else if constexpr (kVectorHoldsLevels) {
+      return hn::TableLookupLanes(factor, hn::IndicesFromVec(d, nibbles));  // scaled already
+    } else {
+      return hn::Mul(hn::GatherIndex(d, levels, hn::BitCast(di, nibbles)), factor);
+    }
   }
 
   HWY_INLINE void setScale(float scale) {
     const F32 d;
-#if HWY_TARGET <= HWY_AVX3
-    if constexpr (kFormat == WoqFormat::kScaledNibbles) {
-      factor = hn::Mul(hn::Iota(d, -static_cast<float>(kNibbleZero)), hn::Set(d, scale));
-      return;
-    }
-#endif
     factor = hn::Set(d, scale);
+    if constexpr (kFormat == WoqFormat::kScaledLevels && kVectorHoldsLevels)
+      factor = hn::Mul(factor, hn::LoadU(d, levels));
   }
 };
 
@@ -84,7 +84,7 @@ HWY_INLINE void forEachVector(const WoqRow<kFormat> (&rows)[kStreams], std::int6
                               const Use& use) {
   const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  if constexpr (kFormat == WoqFormat::kScaledNibbles) {
+  if constexpr (kFormat == WoqFormat::kScaledNibbles || kFormat == WoqFormat::kScaledLevels) {
     const hn::RebindToUnsigned<F32> du;
     const hn::Rebind<std::uint8_t, F32> bytes;
     constexpr std::int64_t kHalf = kNibbleBlock / 2;
@@ -120,7 +120,10 @@ template <WoqFormat kFormat, int kStreams, class Use>
 HWY_INLINE void walkRows(const WoqJob& job, const void* w, const float* scales, std::int64_t distance, const Use& use) {
   WoqRow<kFormat> rows[kStreams];
 #pragma GCC unroll 4
-  for (int s = 0; s < kStreams; ++s) rows[s].bytes = static_cast<const char*>(w) + s * distance * job.w_stride;
+  for (int s = 0; s < kStreams; ++s) {
+    rows[s].bytes = static_cast<const char*>(w) + s * distance * job.w_stride;
+    if constexpr (kFormat == WoqFormat::kScaledLevels) rows[s].levels = job.levels->data();
+  }
   if constexpr (kFormat == WoqFormat::kFloats || kFormat == WoqFormat::kBytes) {
     forEachVector(rows, 0, job.depth, use);
   } else {
@@ -233,7 +236,12 @@ void runColumns(const WoqJob& job, const WoqCall& call, float* tile, std::int64_
 
 // Computes columns [begin, end) of y. `tile`: memory for tile_columns rows of upconverted weights.
 void runWoq(const WoqJob& job, const WoqCall& call, float* tile, std::int64_t begin, std::int64_t end) {
-  if (job.four_bits) return runColumns<WoqFormat::kScaledNibbles>(job, call, tile, begin, end);
+  if (job.levels != nullptr) {
+    if constexpr (!kVectorHoldsLevels) {
+      if (job.levels == &kEvenLevels) return runColumns<WoqFormat::kScaledNibbles>(job, call, tile, begin, end);
+    }
+    return runColumns<WoqFormat::kScaledLevels>(job, call, tile, begin, end);
+  }
   if (job.group != 0) return runColumns<WoqFormat::kScaledBytes>(job, call, tile, begin, end);
   runColumns<WoqFormat::kBytes>(job, call, tile, begin, end);
 }
@@ -361,7 +369,7 @@ class LinearWoq final : public Kernel {
     job.columns = w.dims[0];
     job.rows = args.dst[0].dims.count() / job.columns;
     job.depth = matrix.dims[1];
-    job.four_bits = args.spec.intOr("bits", 8) == 4;
+    if (args.spec.intOr("bits", 8) == 4) job.levels = nibbleLevels(args.spec.stringOr("levels", "even"));
     job.group = args.spec.intOr("group", 0);
     job.groups = job.group == 0 ? 0 : groupCount(job.depth, job.group);
     job.w_stride = w.dims[1];

@@ -44,11 +44,13 @@ Decline declineOf(const QuantizableOp& quantizable, PassContext& context) {
 // Scales stand in the place of the bias, which becomes the first post-operation.
 void setGroupedWeights(Rewriter& rewriter, const at::Tensor& weights, const at::Tensor& bias, const Recipe& recipe,
                        FusedOp* op, Node* before) {
-  const GroupedWeights grouped = quantizeGroups(weights, recipe.weight_bits, recipe.group);
+  const GroupedWeights grouped =
+      quantizeGroups(weights, recipe.weight_bits, recipe.group, *nibbleLevels(recipe.weight_levels));
   op->spec.attributes["group"] = recipe.group;
   if (recipe.weight_bits != 8) {
     op->spec.attributes["bits"] = std::int64_t{recipe.weight_bits};
     op->spec.attributes["depth"] = weights.size(1);
+    if (recipe.weight_levels != "even") op->spec.attributes["levels"] = recipe.weight_levels;
   }
   op->base[1] = rewriter.constant(grouped.integers, before);
   op->base[2] = rewriter.constant(grouped.scales, before);

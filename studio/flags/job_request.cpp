@@ -38,8 +38,9 @@ JobRequest jobRequest(const CommandLine& line, const char* command) {
   if (!line.data.preprocess_path.empty()) request.data.preprocess = readPreprocessText(line.data.preprocess_path);
   if (!line.only_ops_path.empty()) request.only_ops = readOnlyOps(line.only_ops_path);
   if (!line.recipe.empty()) request.optimize.quantization_recipe = readRecipeText(line.recipe, line.weights);
-  if (line.recipe.empty() && (line.weights.bits != 8 || line.weights.group >= 0)) {
-    throw Error(ExitCode::kUsage, "--bits and --group say how weights are kept with --recipe weight-only; add that.");
+  if (line.recipe.empty() && (line.weights.bits != 8 || line.weights.group >= 0 || line.weights.levels != "even")) {
+    throw Error(ExitCode::kUsage,
+                "--bits, --group and --levels say how weights are kept with --recipe weight-only; add that.");
   }
   if (line.optimize.equalize && !line.recipe.empty()) {
     throw Error(ExitCode::kUsage,

@@ -148,10 +148,13 @@ PrecisionSearchResult searchPrecisions(const CheckedModel& model, const JobReque
 
 std::string readRecipeText(const std::string& path, const WeightForm& form) {
   const bool weight_only = path == "weight-only";
-  if (!weight_only && (form.bits != 8 || form.group >= 0)) {
+  if (!weight_only && (form.bits != 8 || form.group >= 0 || form.levels != "even")) {
     throw Error(ExitCode::kUsage,
-                "--bits and --group say how weights are kept with --recipe weight-only; leave them out, or give that.");
+                "--bits, --group and --levels say how weights are kept with --recipe weight-only; leave them out, or "
+                "give that.");
   }
+  if (form.bits != 4 && form.levels != "even")
+    throw Error(ExitCode::kUsage, fmt::format("--levels {} is a form of 4 bits: give --bits 4, too.", form.levels));
   // Recipes without ranges need no file.
   if (path == "dynamic" || weight_only) {
     constexpr std::int64_t kGroupOfFourBits = 32;
@@ -167,6 +170,7 @@ std::string readRecipeText(const std::string& path, const WeightForm& form) {
     if (weight_only) {
       recipe["weight_bits"] = form.bits;
       recipe["group"] = group;
+      if (form.levels != "even") recipe["weight_levels"] = form.levels;
     }
     return dumpJson(recipe);
   }

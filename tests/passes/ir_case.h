@@ -18,8 +18,8 @@
 //   # decided: kind:double=fp32       one of OptimizeOptions::precision_overrides
 //   # recipe: input:0=-2..2 :aten::relu#0=0..6     precision int8, values by key (core/quantization/recipe.h) and
 //                                       range; `KEY=fp32` keeps an operation; mode=dynamic, mode=weight-only: no
-//                                       values are needed, the latter with bits=4 group=32; equalization=1: layers
-//                                       are levelled; tensors=1: PyTorch's quantized tensors
+//                                       values are needed, the latter with bits=4 group=32 levels=nf4; equalization=1:
+//                                       layers are levelled; tensors=1: PyTorch's quantized tensors
 //
 // Any other line that begins with '#' is prose. Tensor values: [scale*][offset+]f(sizes)[:dtype] with f one of randn,
 // rand, ones, zeros; full(value; sizes), randint(low, high; sizes), values(1,2,3) or values(1,2,3,4; 2,2), scalar(2.5).

@@ -250,6 +250,10 @@ std::string recipeText(const std::string& written) {
       recipe.mode = word.substr(equals + 1) == "dynamic" ? QuantizationMode::kDynamic : QuantizationMode::kWeightOnly;
       continue;
     }
+    if (key == "levels") {
+      recipe.weight_levels = word.substr(equals + 1);
+      continue;
+    }
     if (key == "equalization" || key == "bits" || key == "group" || key == "tensors") {
       const int value = std::stoi(word.substr(equals + 1));
       if (key == "equalization") recipe.equalization = value != 0;

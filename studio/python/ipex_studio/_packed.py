@@ -41,6 +41,19 @@ def _linear(base: type) -> Callable:
     return forward
 
 
+def _channel_linear(base: type) -> Callable:
+    """Of PyTorch Geometric's own linear layer."""
+    stock, run = base.forward, torch.ops.ipex_studio.linear_units
+
+    def forward(self, x):
+        fits = type(x) is torch.Tensor and x.numel() * self.out_channels >= LITTLE_WORK
+        if not fits or not _fits(x, self.weight, self.bias):
+            return stock(self, x)
+        return run(x, self.weight, self.bias, "none", None, [])
+
+    return forward
+
+
 def _transposed_linear(base: type) -> Callable:
     """Of a layer of transformers whose weight has its inputs in the rows."""
     stock, run = base.forward, torch.ops.ipex_studio.linear_units
@@ -61,6 +74,9 @@ def _forwards() -> Dict[type, Callable]:
     kind = getattr(sys.modules.get("transformers.pytorch_utils"), "Conv1D", None)
     if isinstance(kind, type):
         found[kind] = _transposed_linear
+    kind = getattr(sys.modules.get("torch_geometric.nn.dense.linear"), "Linear", None)
+    if isinstance(kind, type):
+        found[kind] = _channel_linear
     return found
 
 

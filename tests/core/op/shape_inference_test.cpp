@@ -51,8 +51,10 @@ TEST(ShapeInference, WoqWeightsAndTables) {
         "linear{group=32,src_zero=1}", "linear{group=4611686018427387904}"}) {
     EXPECT_TRUE(refused(text, {x, bytes, three})) << text;
   }
-  for (const char* text : {"linear{bits=4,depth=69,group=32}", "linear{bits=3,depth=70,group=32}",
-                           "linear{bits=4,depth=70,group=64}", "linear{group=32}", "linear{bits=4,depth=70}"}) {
+  EXPECT_EQ(resultOf("linear{bits=4,depth=70,group=32,levels=nf4}", {x, nibbles, three}), (Dims{2, 5}));
+  for (const char* text : {"linear{bits=4,depth=70,group=32,levels=fp4}", "linear{bits=4,depth=69,group=32}",
+                           "linear{bits=3,depth=70,group=32}", "linear{bits=4,depth=70,group=64}", "linear{group=32}",
+                           "linear{bits=4,depth=70}"}) {
     EXPECT_TRUE(refused(text, {x, nibbles, three})) << text;
   }
   EXPECT_TRUE(refused("linear{group=32}", {x, bytes, TensorDesc()}));

@@ -96,6 +96,26 @@ TEST(WoqTest, LevelsAreKeptExactly) {
   EXPECT_THROW(dequantizeGroups(none.integers, none.scales, 8, 32, 40), Error);
 }
 
+TEST(WoqTest, Nf4TakesTheNearestOfItsLevels) {
+  torch::manual_seed(3);
+  const at::Tensor weights = at::randn({9, 77});
+  double even = 0, nf4 = 0;
+  for (const std::int64_t group : {32, 64, 128}) {
+    const GroupedWeights grouped = quantizeGroups(weights, 4, group, kNf4Levels);
+    const at::Tensor back = dequantizeGroups(grouped.integers, grouped.scales, 4, group, 77, kNf4Levels);
+    nf4 += sqnrOf(back, weights);
+    const GroupedWeights whole = quantizeGroups(weights, 4, group);
+    even += sqnrOf(dequantizeGroups(whole.integers, whole.scales, 4, group, 77), weights);
+    const at::Tensor scales = grouped.scales.repeat_interleave(group, 1).slice(1, 0, 77);
+    for (const float level : kNf4Levels)
+      EXPECT_TRUE(((back - weights).abs() <= (level * scales - weights).abs() + 1e-6).all().item<bool>()) << level;
+  }
+  EXPECT_GT(nf4, even);  // normal weights are what these levels are made for
+  const at::Tensor levels = at::tensor(c10::ArrayRef<float>(kNf4Levels)).repeat({3, 4});
+  const GroupedWeights exact = quantizeGroups(levels * 0.25, 4, 32, kNf4Levels);
+  EXPECT_TRUE(dequantizeGroups(exact.integers, exact.scales, 4, 32, 64, kNf4Levels).equal(levels * 0.25));
+}
+
 TEST(WoqTest, RowsOfTablesAreWithinHalfAStep) {
   torch::manual_seed(3);
   at::Tensor table = at::randn({40, 24});
@@ -115,18 +135,21 @@ TEST(WoqTest, LanguageModelsInEveryFormAndExport) {
     std::int32_t bits;
     std::int64_t group;
     double least_sqnr;
+    const char* levels = "even";
   };
   for (const Form& form :
        {Form{QuantizationMode::kWeightOnly, 8, 0, 35}, Form{QuantizationMode::kWeightOnly, 8, 32, 38},
-        Form{QuantizationMode::kWeightOnly, 4, 32, 15}, Form{QuantizationMode::kDynamic, 8, 0, 28}}) {
+        Form{QuantizationMode::kWeightOnly, 4, 32, 15}, Form{QuantizationMode::kWeightOnly, 4, 32, 15, "nf4"},
+        Form{QuantizationMode::kDynamic, 8, 0, 28}}) {
     Recipe recipe;
     recipe.mode = form.mode;
     recipe.weight_bits = form.bits;
     recipe.group = form.group;
+    recipe.weight_levels = form.levels;
     RemarkLog log;
     OptimizedModel model = quantized(network, {ids}, recipe, &log);
     const at::Tensor result = model.module.forward({ids}).toTensor();
-    EXPECT_GT(sqnrOf(result, reference), form.least_sqnr) << form.bits << " " << form.group;
+    EXPECT_GT(sqnrOf(result, reference), form.least_sqnr) << form.bits << " " << form.group << form.levels;
     EXPECT_GT(sqnrOf(savedAndLoaded(model, ExportForm::kCompiled, ids), result), 120);
     // Only our kernels round dynamically: a portable file computes with the same weights in FP32.
     EXPECT_GT(sqnrOf(savedAndLoaded(model, ExportForm::kPortable, ids), result),

@@ -113,6 +113,25 @@ class WeightOnly(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "groups of a multiple of 32"):
             WeightOnlyQuantizedLinear.from_float(linear, 4, 20)
 
+    def test_levels_of_nf4(self):
+        torch.manual_seed(13)
+        for group, depth in itertools.product((32, 128), (33, 100, 129, 256)):
+            linear = torch.nn.Linear(depth, 17, bias=group == 32)
+            with self.subTest(group=group, depth=depth):
+                layer = WeightOnlyQuantizedLinear.from_float(linear, 4, group, kind="nf4")
+                weight = layer.dequantized()
+                self.check(layer, weight, linear.bias)
+                scales = layer.scales[:, torch.arange(depth) // group]
+                for level in (-1.0, -0.09105003625154495, 0.0, 0.4407098293304443, 1.0):
+                    nearer = (weight - linear.weight).abs() <= (level * scales - linear.weight).abs() + 1e-6
+                    self.assertTrue(nearer.all(), level)
+        for bits, kind in ((8, "nf4"), (4, "fp4")):
+            with self.assertRaisesRegex(ValueError, "levels are even, or nf4"):
+                WeightOnlyQuantizedLinear.from_float(linear, bits, 32, kind=kind)
+            with self.assertRaisesRegex(RuntimeError, "levels of"):
+                torch.ops.ipex_studio.woq_linear(torch.ones(1, 32), torch.zeros(2, 32, dtype=torch.int8), torch.ones(2, 1),
+                                                 None, bits, 32, 32, kind)
+
     def test_gptq(self):
         torch.manual_seed(4)
         rows, depth, group = 24, 128, 32

@@ -314,8 +314,10 @@ class Later(Case):
             self.assertGreater(sqnr(traced(x), wanted), least)
         int4 = get_weight_only_quant_qconfig_mapping(weight_dtype=quantization.WoqWeightDtype.INT4, group_size=32)
         self.assertGreater(sqnr(convert(prepare(model, int4))(x), wanted), 12)
-        with self.assertRaisesRegex(ipex_studio.Error, "INT8 or INT4"):
-            get_weight_only_quant_qconfig_mapping(weight_dtype=quantization.WoqWeightDtype.NF4)
+        nf4 = get_weight_only_quant_qconfig_mapping(weight_dtype=quantization.WoqWeightDtype.NF4, group_size=32)
+        self.assertGreater(sqnr(convert(prepare(model, nf4))(x), wanted), 18)
+        with self.assertRaisesRegex(ipex_studio.Error, "INT8, INT4 or NF4"):
+            get_weight_only_quant_qconfig_mapping(weight_dtype=7)
 
     def test_dynamic_layers_are_pytorchs_and_plans_read_them(self):
         model, x = linears(), torch.randn(16, 64)

@@ -13,7 +13,11 @@ from .. import _engine  # noqa: F401 - brings the operators
 __all__ = ["WeightOnlyQuantizedLinear"]
 
 _BLOCK = 32  # weights that are packed together; groups are multiples of it
-_ZERO = 8  # the nibble of level 0
+_ZERO = 8  # the nibble of the even level 0
+# What nibbles of NF4 stand for: quantiles of a normal distribution (Dettmers et al., QLoRA, appendix E).
+_NF4 = (-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
+        -0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634,
+        0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0)
 
 
 def _pack(nibbles: torch.Tensor) -> torch.Tensor:
@@ -39,21 +43,28 @@ def _nibbles(words: torch.Tensor, order=range(8)) -> torch.Tensor:
 class WeightOnlyQuantizedLinear(torch.nn.Module):
     """x·weightᵀ + bias, where weight = scale · (level - zero), with a scale and a zero for each group of inputs.
 
+    Levels are integers, or of NF4 ones that lie closer where most weights are (`kind` "nf4", 4 bits, no zeros).
+
     Buffers: weight, packed; scales (N, groups), float32; corrections (groups, N), what zeros add for each sum of a
     group's inputs, or None where all zeros are 0; order, the inputs in the order of the groups, or None. Inputs may have
     gradients; weights have none.
     """
 
+    kind = "even"  # of layers that were pickled before there were others
+
     def __init__(self, levels: torch.Tensor, scales: torch.Tensor, group: int, bits: int,
                  zeros: Optional[torch.Tensor] = None, bias: Optional[torch.Tensor] = None,
-                 order: Optional[torch.Tensor] = None):
-        """levels: (N, K), signed. scales, zeros: (N, groups); zeros are in levels. group: a multiple of 32."""
+                 order: Optional[torch.Tensor] = None, kind: str = "even"):
+        """levels: (N, K), signed; places among the sixteen less 8 for `kind` "nf4". scales, zeros: (N, groups); zeros
+        are in levels. group: a multiple of 32."""
         super().__init__()
         if bits not in (4, 8) or group <= 0 or group % _BLOCK:
             raise ValueError(f"weights have 4 or 8 bits and groups of a multiple of {_BLOCK}, not {bits} bits and "
                              f"groups of {group}")
+        if kind not in ("even", "nf4") or (kind == "nf4" and (bits != 4 or zeros is not None)):
+            raise ValueError(f"levels are even, or nf4 of 4 bits without zeros, not {kind} of {bits} bits")
         self.out_features, self.in_features = levels.shape
-        self.bits, self.group = bits, group
+        self.bits, self.group, self.kind = bits, group, kind
         packed = _pack(levels.long() + _ZERO) if bits == 4 else levels.to(torch.int8).contiguous()
         corrections = None
         if zeros is not None and zeros.any():
@@ -64,14 +75,19 @@ class WeightOnlyQuantizedLinear(torch.nn.Module):
 
     @classmethod
     def from_float(cls, linear: torch.nn.Linear, bits: int = 4, group: int = 128,
-                   symmetric: bool = True) -> "WeightOnlyQuantizedLinear":
-        """Levels nearest to the weights: symmetric ones by the largest magnitude of a group, others by its range."""
+                   symmetric: bool = True, kind: str = "even") -> "WeightOnlyQuantizedLinear":
+        """Levels nearest to the weights: symmetric ones and NF4's by the largest magnitude of a group, others by its
+        range."""
         weight = linear.weight.detach().float()
         rows, depth = weight.shape
         groups = stock.pad(weight, (0, -depth % group)).view(rows, -1, group)
         smallest = torch.finfo(torch.float32).eps
         top = 2 ** (bits - 1) - 1
-        if symmetric:
+        if kind == "nf4":
+            scales, zeros = groups.abs().amax(-1).clamp_min(smallest), None
+            table = torch.tensor(_NF4)
+            levels = torch.bucketize(groups / scales[..., None], (table[1:] + table[:-1]) / 2) - _ZERO
+        elif symmetric:
             scales, zeros = (groups.abs().amax(-1) / top).clamp_min(smallest), None
             levels = (groups / scales[..., None]).round().clamp(-top, top)
         else:
@@ -79,7 +95,7 @@ class WeightOnlyQuantizedLinear(torch.nn.Module):
             scales = ((high - low) / (2 * top + 1)).clamp_min(smallest)
             zeros = -(low / scales).round() - top - 1
             levels = ((groups / scales[..., None]).round() + zeros[..., None]).clamp(-top - 1, top)
-        return cls(levels.flatten(1)[:, :depth], scales, group, bits, zeros, linear.bias)
+        return cls(levels.flatten(1)[:, :depth], scales, group, bits, zeros, linear.bias, kind=kind)
 
     @classmethod
     def from_gptq(cls, qweight: torch.Tensor, qzeros: torch.Tensor, scales: torch.Tensor,
@@ -120,7 +136,10 @@ class WeightOnlyQuantizedLinear(torch.nn.Module):
 
     def dequantized(self) -> torch.Tensor:
         """The weights as float32 (N, K)."""
-        levels = _unpack(self.weight, self.in_features).float() - _ZERO if self.bits == 4 else self.weight.float()
+        places = _unpack(self.weight, self.in_features) if self.bits == 4 else self.weight
+        levels = torch.tensor(_NF4)[places.long()] if self.kind == "nf4" else places.float()
+        if self.bits == 4 and self.kind == "even":
+            levels = levels - _ZERO
         group_of = torch.arange(self.in_features) // self.group
         weight = levels * self.scales[:, group_of]
         if self.corrections is not None:
@@ -134,7 +153,7 @@ class WeightOnlyQuantizedLinear(torch.nn.Module):
         if self.order is not None:
             x = x.index_select(-1, self.order)
         result = torch.ops.ipex_studio.woq_linear(x, self.weight, self.scales, self.bias, self.bits, self.in_features,
-                                                  self.group)
+                                                  self.group, self.kind)
         if self.corrections is None:
             return result
         sums = stock.pad(x.float(), (0, -self.in_features % self.group)).unflatten(-1, (-1, self.group)).sum(-1)
@@ -142,4 +161,4 @@ class WeightOnlyQuantizedLinear(torch.nn.Module):
 
     def extra_repr(self) -> str:
         return (f"in_features={self.in_features}, out_features={self.out_features}, bits={self.bits}, "
-                f"group={self.group}, bias={self.bias is not None}")
+                f"group={self.group}, levels={self.kind}, bias={self.bias is not None}")

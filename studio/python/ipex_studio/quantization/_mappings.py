@@ -59,9 +59,9 @@ def get_weight_only_quant_qconfig_mapping(*, weight_dtype: int = WoqWeightDtype.
                                           group_size: int = -1,
                                           weight_qscheme: int = WoqWeightQScheme.UNDEFINED) -> QConfigMapping:
     """Weights of linear layers as integers, products in FP32. Weights are symmetric; `group_size` of them in a row share
-    a scale, -1: all of a row in INT8, 128 in INT4."""
-    if weight_dtype not in (WoqWeightDtype.INT8, WoqWeightDtype.INT4):
-        raise Error("Weights are stored as INT8 or INT4: give weight_dtype one of the two.", exit_code=5)
+    a scale, -1: all of a row in INT8, 128 in INT4 and NF4."""
+    if weight_dtype not in (WoqWeightDtype.INT8, WoqWeightDtype.INT4, WoqWeightDtype.NF4):
+        raise Error("Weights are stored as INT8, INT4 or NF4: give weight_dtype one of these.", exit_code=5)
     if group_size != -1 and (group_size <= 0 or group_size % 32 != 0):
         raise ValueError(f"group_size is -1 or a multiple of 32, not {group_size}.")
     qconfig = QConfigWoq(PlaceholderObserver.with_args(dtype=torch.float32), _weights, WoqWeightDtype(weight_dtype),
@@ -77,6 +77,7 @@ class Settings(NamedTuple):
     symmetric: bool = False
     alpha: float = 0.0
     weight_bits: int = 8
+    weight_levels: str = "even"  # of 4 bits; "nf4"
     group: int = 0
     kept_names: FrozenSet[str] = frozenset()
     kept_kinds: FrozenSet[str] = frozenset()
@@ -104,8 +105,10 @@ def read_configure(configure: Any) -> Settings:
     if qconfig is None:
         raise AssertionError("The qconfig mapping has no global qconfig: call set_global().")
     if isinstance(qconfig, QConfigWoq):
-        group = qconfig.group_size if qconfig.group_size > 0 else 128 if qconfig.weight_dtype == WoqWeightDtype.INT4 else 0
-        return Settings("weight-only", weight_bits=4 if qconfig.weight_dtype == WoqWeightDtype.INT4 else 8, group=group)
+        four_bits = qconfig.weight_dtype in (WoqWeightDtype.INT4, WoqWeightDtype.NF4)
+        return Settings("weight-only", weight_bits=4 if four_bits else 8,
+                        weight_levels="nf4" if qconfig.weight_dtype == WoqWeightDtype.NF4 else "even",
+                        group=qconfig.group_size if qconfig.group_size > 0 else 128 if four_bits else 0)
     activation, weight = qconfig.activation(), qconfig.weight()
     assert not isinstance(weight, PlaceholderObserver) and weight.dtype == torch.qint8, \
         "Weights are quantized to torch.qint8: give the qconfig an observer of that dtype."

@@ -136,7 +136,8 @@ class Quantization:
             return self.recipe
         if self.settings.mode != "static":
             return json.dumps({"format": "ipex-studio-recipe", "version": 1, "mode": self.settings.mode, "values": [],
-                               "nodes": [], **({"weight_bits": self.settings.weight_bits, "group": self.settings.group}
+                               "nodes": [], **({"weight_bits": self.settings.weight_bits, "group": self.settings.group,
+                                                "weight_levels": self.settings.weight_levels}
                                                if self.settings.mode == "weight-only" else {})})
         if self.text is not None:
             observed = _embedded(self.text)
