@@ -55,6 +55,7 @@ extern const Pass kFoldInferenceMode;
 extern const Pass kFoldIsQuantized;
 extern const Pass kFoldIsinstance;
 extern const Pass kFoldTensorFacts;
+extern const Pass kFoldMask;
 extern const Pass kFoldMulAdd;
 extern const Pass kFoldPad;
 extern const Pass kFoldSize;

@@ -61,6 +61,8 @@ const std::vector<const Pass*>& defaultPasses() {
       // After fold-constants: branches choose the fast path, and whether the weights of attention are read. Before all
       // that looks for products.
       &kCanonicalizeAttention,
+      // After it, whose attention asks masks of numbers where they are zero.
+      &kFoldMask,
       // Before the reshapes are joined, of which it makes some.
       &kCanonicalizeGroupedAttention,
       // After fold-constants, which makes tables constant; before whatever takes FP32 alone.

@@ -36,17 +36,19 @@ LoweredNode lowerNewFull(Node* node) { return filled(node, node->input(1), needN
 // A tensor of `node`'s first operand's sizes, filled with the number.
 LoweredNode filledLike(Node* node, double number) {
   Steps steps;
-  if (isCountable(node->input(0)) && knownDtype(node->output()) == at::kLong) {
+  const auto dtype = knownDtype(node->output());
+  if (isCountable(node->input(0)) && dtype == at::kLong) {
     steps.integers("add", steps.integers("mul", use(node->input(0)), std::int64_t{0}),
                    static_cast<std::int64_t>(number));
     return steps.finish(node);
   }
-  needFloat(node->input(0));
-  needFloat(node->output());
-  OpSpec spec;
-  spec.kind = OpKind::kPointwise;
-  spec.post_ops = {binaryPostOp(PostOpKind::kFill, 0, number)};
-  return single(spec, {use(node->input(0)), use(at::ones({}, at::kFloat))}, {node->output()});
+  if (dtype != at::kFloat && dtype != at::kBool)
+    decline(reasons::kUnsupportedDtype, "The new tensor is of another type than float32, int64 or bool.");
+  const double filling = dtype == at::kFloat ? number : number != 0 ? 1 : 0;
+  const LoweredOperand filled = steps.chain({binaryPostOp(PostOpKind::kFill, 0, filling)},
+                                            {asFloat(steps, node->input(0)), use(at::ones({}, at::kFloat))});
+  if (dtype == at::kBool) steps.cast(filled, "bool");
+  return steps.finish(node);
 }
 
 // aten::zeros_like(self, …), aten::fill(self, value)

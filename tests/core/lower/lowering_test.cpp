@@ -150,6 +150,10 @@ const Expression kExpressions[] = {
     {"integers_and_sizes",
      "torch.argmax(x.flatten(2), 2) % x.size(3) + torch.argmax(x.flatten(2), 2) // (x.size(3) + 1)"},
     {"stacked_integers", "torch.stack([torch.argmax(x, 1), torch.full_like(torch.argmin(x, 1), 3)], -1)"},
+    {"like_another_type",
+     "torch.zeros_like(x > 0.0, dtype=6).masked_fill(x > 0.0, 2.0) + torch.ones_like(torch.argmax(x, 1, True), "
+     "dtype=6) "
+     "+ torch.full_like(x > 0.0, 0.5, dtype=6) + (torch.ones_like(x, dtype=11) & (x > 1.0)).to(6)"},
     {"floats_and_sizes", "(x / x.size(3) - x.size(2) * x + x.size(0)) * (torch.argmax(x, 3, True) / x.size(3))"},
     {"integer_choice", "torch.where(torch.argmax(x, 1) >= 4, torch.argmin(x, 1), torch.arange(x.size(3))) == 3"},
     {"integers_as_floats", "x * torch.argmax(x, 1, True) + torch.arange(x.size(3)) / 2 + 0.5 * (x > 0.0)"},
