@@ -85,6 +85,7 @@ extern const Pass kInsertQuantize;
 extern const Pass kInsertQuantizedTensors;
 extern const Pass kNarrowDouble;
 extern const Pass kPropagateChecks;
+extern const Pass kPropagateConditions;
 extern const Pass kQuantizeEmbeddings;
 extern const Pass kRecordShapes;
 

@@ -42,6 +42,8 @@ const std::vector<const Pass*>& defaultPasses() {
       // After the lists that are filled are written as lists.
       &kEliminateList,
       &kPropagateChecks,
+      // Before fold-constants, which takes the branches that it decides.
+      &kPropagateConditions,
       // Before fold-constants, which runs it again when a branch that might write to an attribute is gone.
       &kFoldAttribute,
       // Before fold-constants, which runs it again when it knows how many rounds there are.

@@ -250,9 +250,9 @@ bool foldOnce(Graph& graph, PassContext& context, Misses& misses, bool* took_bra
 // Runs earlier passes again: they answer questions that were open before a branch was taken, and their answers decide
 // further branches.
 void answerAgain(Graph& graph, PassContext& context) {
-  for (const Pass* pass :
-       {&kCanonicalizeLists, &kEliminateDict, &kEliminateTuple, &kEliminateList, &kEliminateBranchResult,
-        &kPropagateChecks, &kCanonicalizeSizes, &kFoldSize, &kFoldTensorFacts, &kFoldAttribute}) {
+  for (const Pass* pass : {&kCanonicalizeLists, &kEliminateDict, &kEliminateTuple, &kEliminateList,
+                           &kEliminateBranchResult, &kPropagateChecks, &kPropagateConditions, &kCanonicalizeSizes,
+                           &kFoldSize, &kFoldTensorFacts, &kFoldAttribute}) {
     if (!isDisabled(context.options, pass->name)) pass->run(graph, context);
   }
 }
