@@ -111,37 +111,114 @@ LoweredNode lowerIndexCopy(Node* node) {
   return steps.finish(node);
 }
 
-// aten::index_put(x, indices?[], values, accumulate): slices of one axis, as in keys[:, :, places] = key
-LoweredNode lowerIndexPut(Node* node) {
-  Value *const x = node->input(0), *const values = node->input(2);
-  if (needBool(node->input(3), "accumulate"))
-    decline(reasons::kUnsupportedAttribute, "Sums of what is written stay in the interpreter.");
-  Value* index = nullptr;
-  std::int64_t axis = 0, at = 0;
-  for (Value* entry : needList(node->input(1))) {
+// The indices of neighbouring axes in a list of indices, all of the same sizes, and the first of the axes.
+struct Places {
+  std::vector<Value*> indices;
+  std::int64_t axis = 0;
+};
+
+Places needPlaces(Value* list) {
+  Places places;
+  std::int64_t at = 0;
+  for (Value* entry : needList(list)) {
     if (!isNone(entry)) {
-      if (index != nullptr) decline(reasons::kUnsupportedAttribute, "Indices of several axes.");
-      index = entry;
-      axis = at;
+      if (places.indices.empty()) places.axis = at;
+      if (at != places.axis + static_cast<std::int64_t>(places.indices.size()))
+        decline(reasons::kUnsupportedAttribute, "Indices of axes that are no neighbours.");
+      places.indices.push_back(entry);
     }
     ++at;
   }
-  if (index == nullptr || needRank(index) != 1 || needRank(x) == 0)
-    decline(reasons::kUnsupportedAttribute, "No index of one dimension.");
-  needIndex(index);
+  if (places.indices.empty()) decline(reasons::kUnsupportedAttribute, "No index.");
+  for (const Value* index : places.indices) {
+    needIndex(index);
+    if (needRank(index) == 0 || knownSizes(index) != knownSizes(places.indices.front()))
+      decline(reasons::kUnsupportedAttribute, "An index without a dimension, or indices of several sizes.");
+  }
+  return places;
+}
+
+// Writes values to the places that indices name on neighbouring axes, or adds them there: those axes become one.
+class IndexWriter {
+ public:
+  IndexWriter(Value* x, const Places& places) : sizes_(*knownSizes(x)), places_(places), x_(use(x)) {}
+
+  // All of x, with the indexed axes as one: those have the sizes that were seen, which indices are checked against.
+  LoweredOperand whole() {
+    for (std::size_t i = 0; i < places_.indices.size(); ++i) {
+      const std::int64_t size = sizeOf(i);
+      x_ = steps_.add(
+          OpKind::kSlice,
+          {{"axis", axisOf(i)}, {"begin", std::int64_t{0}}, {"end", size}, {"of", size}, {"step", std::int64_t{1}}},
+          {x_});
+    }
+    return flatten(x_, static_cast<std::int64_t>(places_.indices.size()));
+  }
+
+  LoweredOperand places() {
+    LoweredOperand flat;
+    for (std::size_t i = 0; i < places_.indices.size(); ++i) {
+      LoweredOperand index = use(places_.indices[i]);
+      if (needRank(places_.indices[i]) > 1) index = steps_.add(OpKind::kReshape, {{"shape", Ints{-1}}}, {index});
+      // The lookup in the list of valid indices checks an index and counts it from the front.
+      const LoweredOperand place = steps_.add(OpKind::kGather, {{"axis", std::int64_t{0}}, {"wrap", std::int64_t{1}}},
+                                              {use(at::arange(sizeOf(i), at::kLong)), index});
+      flat = i == 0 ? place : steps_.integers("add", steps_.integers("mul", flat, sizeOf(i)), place);
+    }
+    return flat;
+  }
+
+  LoweredOperand written(Value* values) { return flatten(use(values), needRank(places_.indices.front())); }
+
+  LoweredNode finish(Node* node, bool adds, const LoweredOperand& whole, const LoweredOperand& places,
+                     const LoweredOperand& values) {
+    std::map<std::string, AttrValue> attributes{{"axis", places_.axis}};
+    if (adds) attributes["reduction"] = std::string("add");
+    const LoweredOperand result = steps_.add(OpKind::kScatterElements, attributes, {whole, places, values});
+    if (places_.indices.size() == 1) return steps_.finish(node);
+    Ints shape = sizes_;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      const auto from_first = static_cast<std::int64_t>(axis) - places_.axis;
+      if (from_first >= 0 && from_first < static_cast<std::int64_t>(places_.indices.size())) continue;
+      shape[axis] = -1;  // one axis of any size
+      break;
+    }
+    steps_.add(OpKind::kReshape, {{"shape", shape}}, {result});
+    return steps_.finish(node);
+  }
+
+ private:
+  std::int64_t axisOf(std::size_t index) const { return places_.axis + static_cast<std::int64_t>(index); }
+  std::int64_t sizeOf(std::size_t index) const { return sizes_[static_cast<std::size_t>(axisOf(index))]; }
+  // The given number of axes from the first indexed one on as one.
+  LoweredOperand flatten(LoweredOperand x, std::int64_t axes) {
+    if (axes == 1) return x;
+    return steps_.add(OpKind::kReshape, {{"flatten_begin", places_.axis}, {"flatten_end", places_.axis + axes - 1}},
+                      {std::move(x)});
+  }
+
+  Steps steps_;
+  Ints sizes_;
+  const Places& places_;
+  LoweredOperand x_;
+};
+
+// aten::index_put(x, indices?[], values, accumulate), as in keys[:, :, places] = key and grid[rows, columns] += value
+LoweredNode lowerIndexPut(Node* node) {
+  Value *const x = node->input(0), *const values = node->input(2);
+  const bool adds = needBool(node->input(3), "accumulate");
+  if (adds) needFloat(x);
+  const Places places = needPlaces(node->input(1));
+  const auto indexed = static_cast<std::int64_t>(places.indices.size());
+  if (places.axis + indexed > needRank(x)) decline(reasons::kUnsupportedAttribute, "More indices than dimensions.");
   Ints written = *knownSizes(x);
-  const std::int64_t size = written[static_cast<std::size_t>(axis)];
-  written[static_cast<std::size_t>(axis)] = knownSizes(index)->front();
+  const Ints picked = *knownSizes(places.indices.front());
+  written.erase(written.begin() + places.axis, written.begin() + places.axis + indexed);
+  written.insert(written.begin() + places.axis, picked.begin(), picked.end());
   if (knownSizes(values) != written) decline(reasons::kShapeMismatch, "Index and updates differ in size.");
-  Steps steps;
-  // The lookup in the list of valid indices counts one from the front.
-  const LoweredOperand places = steps.add(OpKind::kGather, {{"axis", std::int64_t{0}}, {"wrap", std::int64_t{1}}},
-                                          {use(at::arange(size, at::kLong)), use(index)});
-  const LoweredOperand whole = steps.add(
-      OpKind::kSlice,
-      {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", size}, {"of", size}, {"step", std::int64_t{1}}}, {use(x)});
-  steps.add(OpKind::kScatterElements, {{"axis", axis}}, {whole, places, use(values)});
-  return steps.finish(node);
+  IndexWriter writer(x, places);
+  const LoweredOperand whole = writer.whole(), flat = writer.places(), updates = writer.written(values);
+  return writer.finish(node, adds, whole, flat, updates);
 }
 
 // Builds x[…, i, …] and x[i, j]: an index in the place of one axis, or of several neighbouring ones.

@@ -143,8 +143,33 @@ bool fillsByMask(const Node* node) {
          knownDtype(node->input(2)) == knownDtype(node->input(0));
 }
 
+bool writesPlaces(const Node* node) {
+  if (node->kind() != aten::index_put_ || !constantBool(node->input(3))) return false;
+  const auto indices = decidedElements(node->input(1));
+  const auto x = knownSizes(node->input(0)), values = knownSizes(node->input(2));
+  if (!indices || !x || !values || indices->size() > x->size()) return false;
+  if (knownDtype(node->input(0)) != at::kFloat || knownDtype(node->input(2)) != at::kFloat) return false;
+  std::optional<std::vector<std::int64_t>> places;
+  std::vector<std::int64_t> written;
+  std::size_t last = 0;
+  for (std::size_t axis = 0; axis < x->size(); ++axis) {
+    const Value* index = axis < indices->size() ? (*indices)[axis] : nullptr;
+    if (index == nullptr || isNone(index)) {
+      written.push_back((*x)[axis]);
+      continue;
+    }
+    const auto sizes = knownSizes(index);
+    if (knownDtype(index) != at::kLong || !sizes || sizes->empty()) return false;
+    if (places && (sizes != places || axis != last + 1)) return false;
+    if (!places) written.insert(written.end(), sizes->begin(), sizes->end());
+    places = sizes;
+    last = axis;
+  }
+  return places && *values == written;
+}
+
 Node* createPlain(Rewriter& rewriter, Node* node) {
-  if (node->kind() == aten::index_put_) return createMaskedFill(rewriter, node);
+  if (fillsByMask(node)) return createMaskedFill(rewriter, node);
   if (node->kind() == aten::zero_)
     return rewriter.create("aten::fill", {node->input(0), rewriter.constant(std::int64_t{0}, node)}, node);
   std::string kind = node->kind().toQualString();

@@ -177,6 +177,17 @@ const Expression kExpressions[] = {
      "torch.index_copy(x, 1, torch.argmax(x.flatten(2).mean([2]), 1)[0:1], x[:, 2:3] * 2.0) + torch.index_put(x, "
      "[None, "
      "torch.argmax(x.flatten(2).mean([2]), 1)[0:1] - 8], x[:, 1:2] + 1.0, False)"},
+    {"added_by_index",
+     "torch.index_put(x, [None, torch.argmax(x.flatten(2), 1)[0] - 8], x[:, :1].expand([-1, x.size(2) * x.size(3), -1, "
+     "-1]) + 1.0, True) * 2.0"},
+    {"added_by_indices",
+     "torch.matmul(torch.index_put(torch.zeros([4, 8]), [torch.argmax(x[0], 0) % 4 - 4, torch.argmin(x[0], 0)], x[0, "
+     "0], True), x.flatten(2))"},
+    {"added_by_indices_behind_an_axis",
+     "torch.matmul(torch.index_put(torch.ones([3, 4, 8]), [None, torch.argmax(x[0], 0) % 4, torch.argmin(x[0], 0) - "
+     "8], x[0, :3], True), x[:1].flatten(2))"},
+    {"written_by_indices",
+     "torch.index_put(torch.exp(x), [torch.arange(x.size(0)), torch.argmax(x.mean([2, 3]), 1) - 8], x[:, 0], False)"},
     {"triangle_by_size", "torch.triu(x, x.size(0) - 1) + torch.tril(torch.full_like(x, 2.0), 1 - x.size(0))"},
     {"positions_by_size", "torch.arange(1, x.size(2) * x.size(3), x.size(3)).to(6) * 0.5 + torch.exp(x.mean())"},
     {"affine_grid",
