@@ -58,6 +58,8 @@ int dispatch(const CommandLine& line, const WindowRunner& window) {
       return writeReport(line);
     case CommandKind::kImport:
       return importDatabase(line);
+    case CommandKind::kKernelTimes:
+      return exchangeKernelTimes(line);
     case CommandKind::kList:
       return listRuns(line);
     case CommandKind::kPrune:

@@ -33,6 +33,7 @@ int compareRecordedRuns(const CommandLine& line);
 int writeReport(const CommandLine& line);
 int listRuns(const CommandLine& line);
 int importDatabase(const CommandLine& line);
+int exchangeKernelTimes(const CommandLine& line);  // db kernels
 int pruneDatabase(const CommandLine& line);
 int nameItem(const CommandLine& line);
 int pinItem(const CommandLine& line, bool pinned);

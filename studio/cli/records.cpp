@@ -3,8 +3,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
 
 #include "core/record/records_json.h"
+#include "core/record/tuning_store.h"
 #include "profiler/comparison.h"
 #include "profiler/export/export_json.h"
 #include "profiler/library/library.h"
@@ -12,6 +17,7 @@
 #include "profiler/text.h"
 #include "studio/cli/commands.h"
 #include "studio/cli/progress.h"
+#include "studio/job/session_database.h"
 
 namespace ipex_studio {
 namespace {
@@ -110,6 +116,36 @@ int importDatabase(const CommandLine& line) {
   Database database = openForWriting(line);
   const std::int64_t jobs = database.import(line.other);
   std::fprintf(stderr, "Took over %lld jobs from %s.\n", static_cast<long long>(jobs), line.other.c_str());
+  return static_cast<int>(ExitCode::kOk);
+}
+
+int exchangeKernelTimes(const CommandLine& line) {
+  const std::string path = line.database.empty() ? defaultDatabasePath() : line.database;
+  const bool adds = !line.other.empty();
+  MemoryTuningStore added;
+  if (adds) {
+    std::ifstream file;
+    if (line.other != "-") file.open(line.other);
+    std::istream& source = line.other == "-" ? std::cin : file;
+    if (!source) throw Error(ExitCode::kUsage, printable(line.other) + " cannot be read.");
+    added.readText({std::istreambuf_iterator<char>(source), {}});
+    if (added.empty()) throw Error(ExitCode::kUsage, printable(line.other) + " holds no times of kernels.");
+  }
+  std::string known;
+  if (adds || std::filesystem::exists(path)) {
+    JobDatabase database(line.database);
+    if (adds) {
+      database.recordTuning(added);
+    } else {
+      known = database.rememberedTuning();
+    }
+    if (database.problem()) throw *database.problem();
+  }
+  if (adds) {
+    std::fprintf(stderr, "Took over the times of %zu operations and plans.\n", added.entries(false).size());
+  } else {
+    printText((known.empty() ? dumpJson(added.toJson(false)) : known) + "\n");
+  }
   return static_cast<int>(ExitCode::kOk);
 }
 

@@ -415,6 +415,14 @@ void addDatabaseCommands(CLI::App& app, CommandLine& line) {
   CLI::App* import = addCommand(*db, line, CommandKind::kImport, "import", "Take over the runs of another database");
   import->add_option("FROM", line.other, "The database to read.")->required()->type_name("FILE");
   addDatabase(*import, line);
+  CLI::App* times =
+      addCommand(*db, line, CommandKind::kKernelTimes, "kernels",
+                 "Print the times of kernels that are remembered for this kind of CPU, as JSON, or add some");
+  times
+      ->add_option("FROM", line.other,
+                   "What the command printed elsewhere; -: standard input. Its times are added to the database.")
+      ->type_name("FILE");
+  addDatabase(*times, line);
   CLI::App* prune = addCommand(*db, line, CommandKind::kPrune, "prune", "Remove the oldest jobs");
   prune->add_option("--keep", line.keep_jobs, "Keep so many of the newest jobs.")
       ->type_name("N")

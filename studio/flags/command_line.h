@@ -35,6 +35,7 @@ enum class CommandKind {
   kReport,
   kList,
   kImport,
+  kKernelTimes,
   kPrune,
   kName,
   kPin,
@@ -49,7 +50,8 @@ struct CommandLine : Request {
   CommandKind kind = CommandKind::kStudio;
 
   std::string model;     // the file to work on: a model, or a database for kStudio
-  std::string other;     // kVerify, kCheck, kBisect: the second model; kImport: the database to take from
+  std::string other;     // kVerify, kCheck, kBisect: the second model; kImport: the database to take from;
+                         // kKernelTimes: the file to take from, if any
   std::string database;  // --db; empty: the default one
   std::string output;    // -o
   bool force = false;    // files that exist already are replaced

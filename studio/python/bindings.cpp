@@ -16,6 +16,7 @@
 #include "studio/python/arguments.h"
 #include "studio/python/quantizer.h"
 #include "studio/python/signature.h"
+#include "studio/python/tuned_plan.h"
 #include "studio/python/watch.h"
 
 namespace ipex_studio {
@@ -44,6 +45,13 @@ torch::jit::Module optimizeForPython(const torch::jit::Module& module, const py:
   const Inputs example = argumentsOf(module, given);
   const py::gil_scoped_release others_may_run;
   return optimize(module, example, options);
+}
+
+std::unique_ptr<TunedPlan> tunedPlanForPython(const torch::jit::Module& module, const py::tuple& given,
+                                              const std::string& record, double budget_s) {
+  const Inputs example = argumentsOf(module, given);
+  const py::gil_scoped_release others_may_run;
+  return std::make_unique<TunedPlan>(module, example, record, budget_s);
 }
 
 void throwInPython(std::exception_ptr problem) {
@@ -81,6 +89,12 @@ PYBIND11_MODULE(_engine, m) {
       .def("configuration", &Quantizer::configuration, py::arg("recipe"), py::arg("list"))
       .def("planned", &Quantizer::planned, py::arg("recipe"))
       .def("portable", &Quantizer::portable, py::arg("recipe"));
+  py::class_<TunedPlan>(m, "TunedPlan",
+                        "A planned torch._C.ScriptModule that chooses kernels by measuring in its first run.")
+      .def(py::init(&tunedPlanForPython), py::arg("module"), py::arg("inputs"), py::arg("record"), py::arg("budget_s"))
+      .def_property_readonly("module", &TunedPlan::module)
+      .def("measured", &TunedPlan::measured, "The times that `record` did not hold, as the text of one.")
+      .def("measuring_seconds", &TunedPlan::measuringSeconds);
   py::class_<Watch>(m, "Watch", "Watches dictionaries of modules, given as (dictionary, key, value), and empty ones.")
       .def(py::init<const py::list&, const py::list&>(), py::arg("entries"), py::arg("empty"))
       .def("same", &Watch::same, "True if nothing was replaced or written to since.");

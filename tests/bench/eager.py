@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 """Time of stock eager models over that of the same models through ipex_studio, in Python, by turns.
 
-  eager.py [--form optimize|sample|frozen|compile|int8] [--names resnet18 ...] [--side 224] [--threads 1] [--turns 15]
+  eager.py [--form optimize|sample|frozen|compile|int8] [--over eager|program] [--names resnet18 ...] [--side 224]
+           [--threads 1] [--turns 15]
 
 Forms: optimize(model), layer by layer; optimize(model, sample_input=x); traced and frozen, with plans of its own accord;
 torch.compile; INT8 by prepare() and convert(), from its file. Names are torchvision's classifiers, those of
 TRANSFORMERS, whose base models are made from their configurations with random weights (takes pip's transformers), or the
-tiny networks of --tiny. Each turn calls stock, ours and stock again; the ratio is the median over turns with a bootstrap interval, the
-control is stock over stock. Prints a line a network, and the geometric mean.
+tiny networks of --tiny. `--over program` takes what `ipex-studio run` exports of the frozen trace, with kernels that it
+measures by itself, in the place of stock. Each turn calls stock, ours and stock again; the ratio is the median over turns with
+a bootstrap interval, the control is stock over stock. Prints a line a network, and the geometric mean.
 """
 import argparse
 import copy
 import io
 import math
+import os
 import random
 import statistics
+import tempfile
 import time
 import warnings
 
@@ -81,6 +85,15 @@ def optimized(form, model, x):
     return torch.jit.freeze(torch.jit.trace(model, x))
 
 
+def programs_plan(model, x, threads):
+    """What the program makes of the frozen trace, with a database of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        traced, written = os.path.join(folder, "model.pt"), os.path.join(folder, "fast.pt")
+        torch.jit.save(torch.jit.freeze(torch.jit.trace(model, x)), traced)
+        ipex_studio.run(traced, written, inputs=[x], threads=threads, db=os.path.join(folder, "own.db"))
+        return torch.jit.load(written)
+
+
 def timed(call, x, count):
     begin = time.perf_counter()
     for _ in range(count):
@@ -105,6 +118,7 @@ def median_with_interval(ratios):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--form", choices=["optimize", "sample", "frozen", "compile", "int8"], default="optimize")
+    parser.add_argument("--over", choices=["eager", "program"], default="eager")
     parser.add_argument("--names", nargs="+", default=NAMES)
     parser.add_argument("--tiny", action="store_true", help="tiny networks instead")
     parser.add_argument("--side", type=int, default=224)
@@ -117,11 +131,12 @@ def main():
     found = []
     with torch.no_grad():
         for name, model, x in networks(options):
-            stock = copy.deepcopy(model)
+            over_program = options.over == "program"
+            stock = programs_plan(model, x, options.threads) if over_program else copy.deepcopy(model)
             turns = by_turns(stock, optimized(options.form, model, x), x, options.turns)
             ratio, low, high = median_with_interval([(first + last) / 2 / ours for first, ours, last in turns])
             control = statistics.median(first / last for first, _, last in turns)
-            print(f"{name}: {ratio:.3f} [{low:.3f}, {high:.3f}], control {control:.3f}, stock "
+            print(f"{name}: {ratio:.3f} [{low:.3f}, {high:.3f}], control {control:.3f}, {options.over} "
                   f"{1e3 * statistics.median(turn[0] for turn in turns):.3f} ms", flush=True)
             found.append(ratio)
     print(f"geometric mean {math.exp(statistics.fmean(map(math.log, found))):.3f}, least {min(found):.3f} "

@@ -30,6 +30,7 @@ from ._torch_check import check_torch as _check_torch
 _check_torch(_torch.__version__)
 
 from ._automatic import enable_onednn_fusion, install as _install  # noqa: E402 - the check comes first
+from ._kernel_times import set_measuring_budget  # noqa: E402
 from ._build import VERSION as __version__  # noqa: E402
 from ._compile import install as _install_backend  # noqa: E402
 from ._math_mode import FP32MathMode, get_fp32_math_mode, set_fp32_math_mode  # noqa: E402
@@ -42,7 +43,7 @@ from .jobs import compare, export, load, profile, quantize, run, tune, verify  #
 
 __all__ = ["Error", "FP32MathMode", "compare", "disable_auto_channels_last", "enable_auto_channels_last",
            "enable_onednn_fusion", "export", "get_fp32_math_mode", "load", "optim", "optimize", "profile", "quantize", "run",
-           "set_fp32_math_mode", "tune", "verify"]
+           "set_fp32_math_mode", "set_measuring_budget", "tune", "verify"]
 _install()
 _install_backend()
 _install_xpu(optimize=optimize, FP32MathMode=FP32MathMode, get_fp32_math_mode=get_fp32_math_mode,

@@ -2,7 +2,8 @@
 
 torch.jit.freeze and torch.jit.load are wrapped while this package is imported. What they return is the module that it
 was, with its graph and its file; where all of it is in its graph, and gradients and autocast are off, it runs by a plan
-from its second call with arguments of a form on, if that gives the same results.
+from its second call with arguments of a form on, if that gives the same results. That call measures kernels, unless their
+times are remembered; they stay the same from then on, for these sizes and this number of threads.
 """
 import functools
 import threading
@@ -10,12 +11,12 @@ from typing import Any, Callable, Dict, Hashable, List, Optional, Tuple
 
 import torch
 
-from . import _engine
+from . import _engine, _kernel_times
 from ._extension import reads_extension
 from ._forms import UnknownForm, put_together, take_apart, without_sizes
 from ._log import logger
 from ._plans import CannotPlan, check_results, rounds_values, run_once
-from ._script import plan_script
+from ._script import plan_script, plan_tuned
 from ._versions import autocast_is_on
 
 _enabled = True
@@ -80,10 +81,14 @@ class _Forward:
                 inputs = [leaf.detach().clone() for leaf in leaves]
                 expected, _ = run_once(self._stock, form, inputs)
                 args, _ = put_together(form, iter(inputs))
-                plan = plan_script(self._module, args)._c._get_method("forward")
+                budget_s = _kernel_times.measuring_budget()
+                tuned = plan_tuned(self._module, args, _kernel_times.remembered(), budget_s) if budget_s > 0 else None
+                plan = (tuned.module if tuned else plan_script(self._module, args)._c)._get_method("forward")
                 results: List[torch.Tensor] = []
                 take_apart(plan(*args), results)
                 check_results(results, expected, rounds_values(self._module))
+            if tuned and _kernel_times.remember(tuned.measured()):
+                logger.info("Kernels of a frozen module were measured for %.1f s.", tuned.measuring_seconds())
             return plan
         except (CannotPlan, UnknownForm) as reason:
             logger.info("A frozen module runs without a plan: %s.", reason)

@@ -45,7 +45,7 @@ def flags_of(options: Dict[str, Any]) -> List[str]:
     return flags
 
 
-def _environment() -> Dict[str, str]:
+def environment() -> Dict[str, str]:
     """That of this process, in which the engine finds the torch of this Python and may read it, with what comes beside a
     torch for GPUs."""
     torch_folder = pathlib.Path(torch.__file__).parent
@@ -66,10 +66,10 @@ def ask(words: Sequence[str], answers: Sequence[int] = (0,)) -> Answer:
     one of `answers`."""
     words = [find_program(), *words, "--json"]
     if _progress.is_shown():
-        done = _progress.run_with_bar(words, _environment())
+        done = _progress.run_with_bar(words, environment())
     else:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              check=False, env=_environment())
+                              check=False, env=environment())
     messages = [line for line in done.stderr.splitlines() if line.strip()]
     if done.returncode not in answers or not done.stdout.strip():
         raise Error(_sentence(messages, done.returncode), done.returncode)
@@ -79,7 +79,7 @@ def ask(words: Sequence[str], answers: Sequence[int] = (0,)) -> Answer:
 def tell(words: Sequence[str]) -> None:
     """Runs the program for what it writes into files. Raises Error."""
     done = subprocess.run([find_program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True, check=False, env=_environment())
+                          stderr=subprocess.PIPE, text=True, check=False, env=environment())
     if done.returncode != 0:
         raise Error(_sentence(done.stderr.splitlines(), done.returncode), done.returncode)
 
@@ -87,7 +87,7 @@ def tell(words: Sequence[str]) -> None:
 def open_window(path: str) -> "subprocess.Popen[bytes]":
     """Starts the studio on a model or a database, and leaves it to the user."""
     return subprocess.Popen([find_program(), path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                            start_new_session=True, env=_environment())
+                            start_new_session=True, env=environment())
 
 
 def _sentence(messages: Sequence[str], exit_code: int) -> str:

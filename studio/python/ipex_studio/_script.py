@@ -31,7 +31,16 @@ def plan_script(module: torch.jit.ScriptModule, sample_input: Any = None, tune: 
                 bf16: bool = False) -> torch.jit.ScriptModule:
     """A frozen copy of a module in eval mode with its static parts as plans; `module` stays as it is."""
     names = [argument.name for argument in module._c._get_method("forward").schema.arguments[1:]]
-    if getattr(module, "training", False) and not is_training(module):
-        module = copy.copy(module).eval()
-    planned = _engine.optimize(module._c, sample_arguments(sample_input, names), tune, bf16)
+    planned = _engine.optimize(_in_eval_mode(module)._c, sample_arguments(sample_input, names), tune, bf16)
     return torch.jit._recursive.wrap_cpp_module(planned)
+
+
+def plan_tuned(module: torch.jit.ScriptModule, args: Tuple, record: str, budget_s: float) -> _engine.TunedPlan:
+    """The same for arguments that are known, with kernels that `record` knows or that are measured at the first run."""
+    return _engine.TunedPlan(_in_eval_mode(module)._c, args, record, budget_s)
+
+
+def _in_eval_mode(module: torch.jit.ScriptModule) -> torch.jit.ScriptModule:
+    """The module, or where only its file says that it is in training mode, a copy of it."""
+    by_name = getattr(module, "training", False) and not is_training(module)
+    return copy.copy(module).eval() if by_name else module

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "profiler/database.h"
@@ -56,6 +58,41 @@ TEST(TuningTest, IsMeasuredOnceAndRemembered) {
     for (std::size_t c = 0; c < then.candidates.size(); ++c)
       EXPECT_EQ(now.candidates[c].elapsed_ns, then.candidates[c].elapsed_ns) << then.spec;
   }
+}
+
+// What db kernels prints is what it takes elsewhere, and what a run there then knows.
+TEST(TuningTest, GoesFromDatabaseToDatabase) {
+  const Sandpit pit;
+  const std::vector<std::string> bench{
+      "bench", modelFile("small.pt"), "--iterations", "5", "--threads", "1", "--warmup", "0", "--json", "--db"};
+  const auto run = [&](const std::string& database) {
+    std::vector<std::string> arguments = bench;
+    arguments.push_back(database);
+    optimizedRun(pit.run(arguments));
+    return Database::open(database, OpenMode::kReadOnly).tunings("", "");
+  };
+  const std::string one = pit.path("one.db"), other = pit.path("other.db"), file = pit.path("kernels.json");
+  EXPECT_EQ(pit.run({"db", "kernels", "--db", one}).out, "{\"tuning\":[]}\n");
+  const auto known = run(one);
+  const Outcome printed = pit.run({"db", "kernels", "--db", one});
+  EXPECT_EQ(json::parse(printed.out)["tuning"].size(), known.size());
+  std::ofstream(file) << printed.out;
+  EXPECT_THAT(pit.run({"db", "kernels", file, "--db", other}).err, ::testing::HasSubstr("Took over the times of"));
+  const auto after = run(other);
+  ASSERT_EQ(after.size(), known.size());
+  const auto timesOf = [](const auto& entries) {
+    std::map<std::string, std::vector<std::int64_t>> times;
+    for (const auto& [key, entry] : entries) {
+      for (const TuningCandidate& candidate : entry.candidates) times[entry.spec].push_back(candidate.elapsed_ns);
+    }
+    return times;
+  };
+  EXPECT_EQ(timesOf(after), timesOf(known)) << "measured again";
+  std::ofstream(file) << "{}";
+  const Outcome nothing = pit.run({"db", "kernels", file, "--db", other});
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_THAT(nothing.err, ::testing::HasSubstr("holds no times of kernels."));
+  EXPECT_EQ(pit.run({"db", "kernels", pit.path("none.json"), "--db", other}).code, 2);
 }
 
 // Each precision is a plan of its own, whichever others are measured beside it.

@@ -1,13 +1,17 @@
 #!/usr/bin/python3
 """Frozen modules that scripts make and load themselves get plans, and nothing else of torch changes."""
 import io
+import os
+import tempfile
 import unittest
 from typing import List
+from unittest import mock
 
 import torch
 from torch import nn
 
 import ipex_studio
+from ipex_studio import _kernel_times
 from networks import image, trained_net
 
 
@@ -139,6 +143,74 @@ class Automatic(unittest.TestCase):
     def test_optimized_modules_are_left_alone(self):
         fast = ipex_studio.optimize(frozen_net(), sample_input=image())
         self.assertIs(type(fast), torch.jit.RecursiveScriptModule)
+
+
+class MeasuredKernels(unittest.TestCase):
+    """Kernels are measured at the second call, once for all processes."""
+
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self._folder.cleanup)
+        environment = mock.patch.dict(os.environ, XDG_DATA_HOME=self._folder.name)
+        environment.start()
+        self.addCleanup(environment.stop)
+        self.begin_as_a_new_process()
+        self.addCleanup(self.begin_as_a_new_process)
+        with torch.no_grad():
+            traced = torch.jit.trace(trained_net(width=24), image(side=32))
+        self._file = os.path.join(self._folder.name, "net.pt")
+        torch.jit.save(torch.jit.freeze(traced), self._file)
+
+    def begin_as_a_new_process(self):
+        _kernel_times._wait_for_writers()
+        _kernel_times._known.clear()
+        _kernel_times._is_read = False
+
+    def results(self, calls=6):
+        """Results of a module that was just loaded, and the number of entries that its plan adds to what is known."""
+        loaded, added = torch.jit.load(self._file), []
+        remember = _kernel_times.remember
+        with torch.no_grad(), mock.patch.object(_kernel_times, "remember", lambda record: added.append(remember(record))):
+            results = [loaded(image(side=32)) for _ in range(calls)]
+        return results, sum(added)
+
+    def test_are_remembered_and_give_the_same_bits(self):
+        results, added = self.results()
+        self.assertGreater(added, 2)
+        torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-5)
+        for result in results[2:]:
+            self.assertTrue(torch.equal(result, results[1]))
+        again, added = self.results()
+        self.assertEqual(added, 0)
+        self.begin_as_a_new_process()
+        later, added = self.results()
+        self.assertEqual(added, 0)
+        self.assertTrue(torch.equal(again[1], results[1]) and torch.equal(later[1], results[1]))
+
+    def test_are_those_of_the_program(self):
+        threads = torch.get_num_threads()
+        job = {"threads": threads, "iterations": 3, "warmup": 0, "inputs": [image(side=32)]}
+        ipex_studio.run(self._file, **job)
+        self.assertEqual(self.results()[1], 0)
+        known = len(_kernel_times._known)
+        self.begin_as_a_new_process()
+        os.remove(os.path.join(self._folder.name, "ipex-studio", "profile.db"))
+        self.assertGreater(self.results()[1], 2)
+        self.begin_as_a_new_process()
+        ipex_studio.run(self._file, **job)
+        _kernel_times.remembered()
+        self.assertEqual(len(_kernel_times._known), known)
+
+    def test_none_are_measured_without_a_budget(self):
+        ipex_studio.set_measuring_budget(0)
+        try:
+            results, added = self.results()
+        finally:
+            ipex_studio.set_measuring_budget(5)
+        self.assertEqual(added, 0)
+        torch.testing.assert_close(results[0], results[5], rtol=1e-4, atol=1e-5)
+        with self.assertRaises(ValueError):
+            ipex_studio.set_measuring_budget(-1)
 
 
 if __name__ == "__main__":

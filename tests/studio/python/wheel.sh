@@ -17,6 +17,7 @@ fi
 
 "$python" -m pip install --quiet "$root/studio/python"
 cd "$scratch"
+export XDG_DATA_HOME=$scratch/data
 folder=$("$python" -c 'import ipex_studio, os; print(os.path.dirname(ipex_studio.__file__))')
 "$python" -m unittest discover -s "$root/tests/studio/python" -p 'test_*.py'
 "$python" -m pip uninstall --quiet --yes ipex-studio
