@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """ipex_studio under the name that scripts import."""
+import contextlib
 import importlib.machinery
+import io
+import logging
 import os
 import pathlib
 import subprocess
@@ -114,8 +117,7 @@ class Activated(unittest.TestCase):
 
     def test_tensors(self):
         alias.activate()
-        from intel_extension_for_pytorch.cpu.utils.channels_last_1d import (is_contiguous_channels_last_1d,
-                                                                            to_channels_last_1d)
+        from intel_extension_for_pytorch.utils.channels_last_1d import is_contiguous_channels_last_1d, to_channels_last_1d
         x = torch.randn(2, 3, 5)
         self.assertTrue(torch.equal(torch.from_numpy(x.bfloat16().numpy()), x.bfloat16().float()))
         self.assertEqual(torch.from_numpy(x.numpy()).data_ptr(), x.data_ptr())
@@ -126,6 +128,49 @@ class Activated(unittest.TestCase):
         expected = layer(torch.ones(1, 3, 9))
         self.assertTrue(is_contiguous_channels_last_1d(to_channels_last_1d(layer).weight))
         torch.testing.assert_close(layer(torch.ones(1, 3, 9)), expected)
+
+    def test_modules_without_memory(self):
+        alias.activate()
+        import intel_extension_for_pytorch as ipex
+        with ipex.OnDevice(dtype=torch.bfloat16, device="meta"):
+            layer, index, here = torch.nn.Linear(4, 3), torch.zeros(2, dtype=torch.long), torch.ones(2, device="cpu")
+        self.assertEqual((layer.weight.device.type, layer.weight.dtype), ("meta", torch.bfloat16))
+        self.assertEqual((index.device.type, index.dtype), ("meta", torch.long))
+        self.assertEqual((here.device.type, here.dtype), ("cpu", torch.bfloat16))
+        with ipex.OnDevice(dtype=torch.bfloat16, device="meta", enabled=False):
+            self.assertEqual(torch.zeros(2).device.type, "cpu")
+        self.assertEqual(torch.zeros(2).device.type, "cpu")
+
+    def test_names_beside_optimize(self):
+        alias.activate()
+        import intel_extension_for_pytorch as ipex
+        from intel_extension_for_pytorch.cpu.utils.verbose import VERBOSE_ON, verbose
+        self.assertIs(verbose, ipex.verbose)
+        self.assertEqual(VERBOSE_ON, ipex.VERBOSE_ON)
+        logger = logging.getLogger("ipex_studio")
+        self.addCleanup(logger.setLevel, logger.level)
+        for level in ("error", logging.ERROR):
+            ipex.set_logging_level(level)
+            self.assertEqual(logger.level, logging.ERROR)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            ipex.version()
+        self.assertIn(ipex.__version__, said.getvalue())
+        ipex._set_compiler_backend("torchscript")
+        self.assertEqual(ipex._get_compiler_backend(), "torchscript")
+        ipex._set_compiler_backend()
+        self.assertRaises(RuntimeError, ipex._set_compiler_backend, "other")
+        ipex._disable_dnnl()
+        self.assertFalse(ipex._using_dnnl())
+        ipex._enable_dnnl()
+        self.assertTrue(ipex._using_dnnl())
+        model, x = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.ReLU()).eval(), torch.ones(2, 6)
+        torch.testing.assert_close(ipex.fast_bert(model)(x), model(x))
+        self.assertRaises(AssertionError, ipex.fast_bert, model, torch.float16)
+        try:
+            import torchvision
+        except ImportError:
+            return
+        self.assertIs(ipex.roi_align, torchvision.ops.roi_align)
 
     def test_what_scripts_ask_about_the_machine(self):
         alias.activate()
@@ -141,8 +186,8 @@ class Activated(unittest.TestCase):
     def test_what_is_missing_is_said(self):
         alias.activate()
         import intel_extension_for_pytorch as ipex
-        with self.assertRaisesRegex(AttributeError, "no counterpart of intel_extension_for_pytorch.fast_bert"):
-            ipex.fast_bert
+        with self.assertRaisesRegex(AttributeError, "no counterpart of intel_extension_for_pytorch.jit"):
+            ipex.jit
         with self.assertRaises(ModuleNotFoundError):
             import intel_extension_for_pytorch.no_such.module
         self.assertFalse(hasattr(ipex, "no_such"))

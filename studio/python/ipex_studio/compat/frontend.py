@@ -12,7 +12,7 @@ from .._automatic import FrozenModule
 from .._script import sample_arguments
 from ..frontend import disable_auto_channels_last, enable_auto_channels_last
 
-__all__ = ["disable_auto_channels_last", "enable_auto_channels_last", "optimize"]
+__all__ = ["disable_auto_channels_last", "enable_auto_channels_last", "fast_bert", "optimize"]
 _SIGNATURE = inspect.signature(frontend.optimize)
 
 
@@ -26,6 +26,13 @@ def optimize(*args, **kwargs):
     if sample is not None and given.get("auto_kernel_selection"):
         _note_rows(result[0] if isinstance(result, tuple) else result, sample)
     return result
+
+
+def fast_bert(model: nn.Module, dtype: torch.dtype = torch.float, optimizer: Any = None, unpad: bool = False):
+    """optimize() of a BERT, in inference or training. `unpad`: padded words are computed as others, with the same results."""
+    if dtype not in (torch.float, torch.bfloat16):
+        raise AssertionError(f"fast_bert takes torch.float and torch.bfloat16, not {dtype}")
+    return optimize(model, dtype=dtype, optimizer=optimizer)
 
 
 def _note_rows(model: nn.Module, sample_input: Any) -> None:

@@ -1,4 +1,4 @@
 """intel_extension_for_pytorch.cpu"""
-from . import utils
+from . import _auto_kernel_selection, utils
 
 __all__ = ["utils"]

@@ -1,4 +1,4 @@
 """intel_extension_for_pytorch.cpu.utils"""
-from . import channels_last_1d
+from . import verbose
 
-__all__ = ["channels_last_1d"]
+__all__ = ["verbose"]

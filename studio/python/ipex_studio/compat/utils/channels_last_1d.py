@@ -1,8 +1,8 @@
-"""intel_extension_for_pytorch.cpu.utils.channels_last_1d: signals with channels last, which torch has no name for."""
+"""intel_extension_for_pytorch.utils.channels_last_1d: signals with channels last, which torch has no name for."""
 import torch
 from torch import nn
 
-__all__ = ["is_contiguous_channels_last_1d", "to_channels_last_1d"]
+__all__ = ["is_contiguous_channels_last_1d", "tensor_to_channels_last_1d", "to_channels_last_1d"]
 
 
 def is_contiguous_channels_last_1d(tensor: torch.Tensor) -> bool:
@@ -10,7 +10,7 @@ def is_contiguous_channels_last_1d(tensor: torch.Tensor) -> bool:
     return tensor.dim() == 3 and tensor.transpose(1, 2).is_contiguous()
 
 
-def _turned(tensor: torch.Tensor) -> torch.Tensor:
+def tensor_to_channels_last_1d(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.transpose(1, 2).contiguous().transpose(1, 2) if tensor.dim() == 3 else tensor
 
 
@@ -19,6 +19,6 @@ def to_channels_last_1d(value):
     if isinstance(value, nn.Module):
         for module in value.modules():
             if isinstance(module, nn.Conv1d) and "weight" in module._parameters:
-                module.weight.data = _turned(module.weight.data)
+                module.weight.data = tensor_to_channels_last_1d(module.weight.data)
         return value
-    return _turned(value)
+    return tensor_to_channels_last_1d(value)
