@@ -11,8 +11,10 @@ constexpr std::int64_t kSoftmaxBundle = 64;
 // Tensors of `outer`: 0 is y, 1 is x, 2 is the mask (when has_mask). One row, or all columns, per position.
 struct SoftmaxJob {
   LoopNest outer;
-  std::int64_t size = 0;  // elements along the axis
+  std::int64_t size = 0;      // elements along the axis
+  DType dtype = DType::kF32;  // of x and y
   bool has_mask = false;
+  DType mask_dtype = DType::kF32;
   std::int64_t mask_stride = 0;  // along the axis: 1 or 0
   float scale = 1;
   bool log = false;

@@ -1,6 +1,8 @@
-// softmax(scale·x + mask) or its logarithm over any axis; the mask broadcasts.
+// softmax(scale·x + mask) or its logarithm over any axis; the mask broadcasts. BF16 and FP16 are computed in FP32, a row at
+// a time.
 //
-// Declines: dtype, post-ops, empty, mask-axis (a mask with an axis that is not innermost), layout.
+// Declines: dtype, post-ops, empty, mask-axis (a mask with an axis that is not innermost), axis (of numbers of two bytes,
+// not innermost), layout.
 #define HWY_TARGET_INCLUDE "kernels/norm/softmax_simd.cpp"
 #include "kernels/common/simd-inl.h"
 
@@ -9,6 +11,8 @@
 #include <limits>
 #include <numeric>
 
+#include "kernels/common/bf16-inl.h"
+#include "kernels/common/f16-inl.h"
 #include "kernels/common/partial_vector-inl.h"
 #include "kernels/common/row_job.h"
 #include "kernels/common/vector_math-inl.h"
@@ -267,6 +271,37 @@ void runSoftmax(const SoftmaxJob& job, const float* x, const float* mask, float*
   }
 }
 
+void widen(DType dtype, const std::uint16_t* from, float* to, std::int64_t count) {
+  if (dtype == DType::kBf16) return upconvertBf16(from, to, static_cast<std::size_t>(count));
+  upconvertF16(from, to, static_cast<std::size_t>(count));
+}
+
+// `scratch`: two rows.
+void runNarrowSoftmax(const SoftmaxJob& job, const std::uint16_t* x, const void* mask, std::uint16_t* y, float* scratch,
+                      std::int64_t begin, std::int64_t end) {
+  const int loops = job.outer.loops();
+  float* const added = scratch + job.size;
+  for (std::int64_t row = begin; row < end; ++row) {
+    widen(job.dtype, x + job.outer.offset(1, row, loops), scratch, job.size);
+    const float* offsets = added;
+    if (job.has_mask) {
+      const std::int64_t at = job.outer.offset(2, row, loops);
+      if (job.mask_dtype == DType::kF32) {
+        offsets = static_cast<const float*>(mask) + at;
+      } else {
+        widen(job.mask_dtype, static_cast<const std::uint16_t*>(mask) + at, added, job.mask_stride == 0 ? 1 : job.size);
+      }
+    }
+    softmaxAnyRow(job, scratch, offsets, scratch);
+    std::uint16_t* const to = y + job.outer.offset(0, row, loops);
+    if (job.dtype == DType::kBf16) {
+      downconvertToBf16(scratch, to, static_cast<std::size_t>(job.size));
+    } else {
+      downconvertToF16(scratch, to, static_cast<std::size_t>(job.size));
+    }
+  }
+}
+
 }  // namespace ipex_studio::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -279,8 +314,11 @@ namespace ipex_studio {
 namespace {
 
 HWY_EXPORT(runSoftmax);
+HWY_EXPORT(runNarrowSoftmax);
 
 using SoftmaxRun = void (*)(const SoftmaxJob&, const float*, const float*, float*, std::int64_t, std::int64_t);
+using NarrowSoftmaxRun = void (*)(const SoftmaxJob&, const std::uint16_t*, const void*, std::uint16_t*, float*,
+                                  std::int64_t, std::int64_t);
 
 class SoftmaxOp final : public PreparedOp {
  public:
@@ -297,6 +335,25 @@ class SoftmaxOp final : public PreparedOp {
   }
 };
 
+class NarrowSoftmaxOp final : public PreparedOp {
+ public:
+  SoftmaxJob job;
+  NarrowSoftmaxRun run = nullptr;
+  std::int64_t grain = 1;
+  std::int32_t threads = 1;
+  std::size_t floats_per_thread = 0;
+
+  void execute(ExecState*, const void* const* from, void* const* to, void* scratch) const override {
+    parallelFor(job.outer.count(), grain, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
+      float* const own = static_cast<float*>(scratch) + static_cast<std::size_t>(thread) * floats_per_thread;
+      run(job, static_cast<const std::uint16_t*>(from[0]), from[1], static_cast<std::uint16_t*>(to[0]), own, begin,
+          end);
+    });
+  }
+};
+
+bool isNarrow(DType dtype) { return dtype == DType::kBf16 || dtype == DType::kF16; }
+
 TensorDesc without(const TensorDesc& desc, int axis) {
   TensorDesc rest = desc;
   rest.dims[axis] = 1;
@@ -308,9 +365,10 @@ class SoftmaxSimd final : public Kernel {
   const char* name() const override { return "softmax_simd"; }
 
   Verdict supports(const PrepareArgs& args) const override {
-    for (const TensorDesc& src : args.src) {
-      if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
-    }
+    const DType dtype = args.src[0].dtype;
+    if ((dtype != DType::kF32 && !isNarrow(dtype)) || args.dst[0].dtype != dtype) return Verdict::no("dtype");
+    const TensorDesc& mask = args.src[1];
+    if (!mask.absent() && mask.dtype != DType::kF32 && mask.dtype != dtype) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     return args.src[0].dims.count() > 0 ? Verdict::yes() : Verdict::no("empty");
   }
@@ -320,29 +378,32 @@ class SoftmaxSimd final : public Kernel {
     const int rank = given.dims.rank;
     const std::int64_t named = args.spec.intOr("axis", -1);
     const int axis = static_cast<int>(named < 0 ? named + rank : named);
-    TensorDesc x = given.block == 0 && given.strides[axis] == 1 ? given : contiguousDesc(DType::kF32, given.dims);
-    const TensorDesc y = isDenseLayout(x) ? laidOutLike(x, DType::kF32, x.dims) : contiguousDesc(DType::kF32, x.dims);
+    const DType dtype = given.dtype;
+    TensorDesc x = given.block == 0 && given.strides[axis] == 1 ? given : contiguousDesc(dtype, given.dims);
+    const TensorDesc y = isDenseLayout(x) ? laidOutLike(x, dtype, x.dims) : contiguousDesc(dtype, x.dims);
     // If the axis is not innermost in a dense copy of x either, neighbouring columns are computed together.
     const bool rows = x.strides[axis] == 1 && y.strides[axis] == 1;
     if (!rows) x = y;
+    if (!rows && isNarrow(dtype)) {
+      *reason = "axis";
+      return nullptr;
+    }
 
-    auto op = std::make_unique<SoftmaxOp>();
-    op->src = {x, args.src[1]};
-    op->dst = {y};
-    op->packed = {false, false};
-    SoftmaxJob& job = op->job;
+    SoftmaxJob job;
+    TensorDesc mask = args.src[1];
+    job.dtype = dtype;
     job.size = x.dims[axis];
     job.scale = static_cast<float>(args.spec.floatOr("scale", 1));
     job.log = args.spec.intOr("log", 0) != 0;
-    job.has_mask = !args.src[1].absent();
+    job.has_mask = !mask.absent();
     std::vector<TensorDesc> tensors{without(y, axis), without(x, axis)};
     if (job.has_mask) {
-      TensorDesc& mask = op->src[1];
       const bool along = alignRank(mask, rank).dims[axis] > 1;
       if (mask.block > 0 || (along && alignRank(mask, rank).strides[axis] != 1)) {
-        mask = contiguousDesc(DType::kF32, mask.dims);
+        mask = contiguousDesc(mask.dtype, mask.dims);
       }
       const TensorDesc aligned = alignRank(mask, rank);
+      job.mask_dtype = mask.dtype;
       job.mask_stride = aligned.dims[axis] == 1 ? 0 : aligned.strides[axis];
       if (!rows || job.mask_stride > 1) {
         *reason = "mask-axis";
@@ -355,15 +416,36 @@ class SoftmaxSimd final : public Kernel {
       return nullptr;
     }
     if (!rows) takeColumns(y.strides[axis], &job);
-    op->run = IPEX_SELECT_TARGET(runSoftmax, args.target.isa);
-    op->threads = args.target.threads;
-    op->grain = grainFor(job.size * std::clamp<std::int64_t>(job.columns, 1, kSoftmaxBundle));
+    std::unique_ptr<PreparedOp> op = isNarrow(dtype) ? narrowOp(job, args.target) : wideOp(job, args.target);
+    op->src = {x, mask};
+    op->dst = {y};
+    op->packed = {false, false};
     op->may_alias = true;
     op->flops = 4 * x.dims.count();
     return op;
   }
 
  private:
+  static std::unique_ptr<PreparedOp> wideOp(const SoftmaxJob& job, const Target& target) {
+    auto op = std::make_unique<SoftmaxOp>();
+    op->job = job;
+    op->run = IPEX_SELECT_TARGET(runSoftmax, target.isa);
+    op->threads = target.threads;
+    op->grain = grainFor(job.size * std::clamp<std::int64_t>(job.columns, 1, kSoftmaxBundle));
+    return op;
+  }
+
+  static std::unique_ptr<PreparedOp> narrowOp(const SoftmaxJob& job, const Target& target) {
+    auto op = std::make_unique<NarrowSoftmaxOp>();
+    op->job = job;
+    op->run = IPEX_SELECT_TARGET(runNarrowSoftmax, target.isa);
+    op->threads = target.threads;
+    op->grain = grainFor(job.size);
+    op->floats_per_thread = 2 * static_cast<std::size_t>(job.size);
+    op->scratch_bytes = op->floats_per_thread * static_cast<std::size_t>(op->threads) * sizeof(float);
+    return op;
+  }
+
   // Makes the innermost loop apart from the axis the columns.
   static void takeColumns(std::int64_t axis_stride, SoftmaxJob* job) {
     job->x_stride = job->y_stride = axis_stride;
