@@ -2,7 +2,8 @@
 //   before  %n = mul(2, 3)   %w' = t(%w)   %y = matmul(%x, %w')   with a constant %w
 //   after   %y = matmul(%x, %w'')
 // Bounded, unlike libtorch's own pass: a result may be as large as the constants it came from or 1 MiB, which is found
-// out on meta tensors before anything is allocated; zeros(100000, 100000) stays as it is.
+// out on meta tensors before anything is allocated; zeros(100000, 100000) stays as it is. Quantized weights of products
+// become real ones whatever their size.
 // Declines: not-profitable (too large), value-may-be-aliased-or-written, value-is-graph-output (the caller owns results
 // and may write to them; a constant must not be handed out).
 // Runs after canonicalize-inplace and before whatever asks for constants. Numerics: the same operators, run once.
@@ -38,13 +39,26 @@ constexpr double kTrialBytes = 16 << 20;
 
 // True if nodes of this kind may be folded; operands are checked elsewhere.
 bool mayFold(c10::Symbol kind) {
-  static const std::unordered_set<std::string> never = {"aten::dequantize",     "aten::empty",
-                                                        "aten::empty_like",     "aten::empty_strided",
-                                                        "aten::new_empty",      "prim::Constant",
-                                                        "prim::Guard",          "prim::profile",
-                                                        "prim::profile_ivalue", "prim::unchecked_unwrap_optional",
-                                                        "prim::Uninitialized"};
+  static const std::unordered_set<std::string> never = {
+      "aten::empty",        "aten::empty_like",     "aten::empty_strided",
+      "aten::new_empty",    "prim::Constant",       "prim::Guard",
+      "prim::profile",      "prim::profile_ivalue", "prim::unchecked_unwrap_optional",
+      "prim::Uninitialized"};
   return (kind.is_aten() || kind.is_prim()) && never.count(kind.toQualString()) == 0;
+}
+
+bool isDequantize(const Node* node) { return node->kind() == torch::jit::aten::dequantize; }
+
+// True for quantized weights that products alone read: fusions take constant weights, and fuse-dequantize finds the
+// integers again. Others stay as small as they are.
+bool isWeightOfProducts(const Node* node) {
+  static const std::unordered_set<std::string> products = {"aten::conv1d",       "aten::conv2d",      "aten::conv3d",
+                                                           "aten::_convolution", "aten::convolution", "aten::linear"};
+  if (node->inputs().size() != 1 || node->input()->node()->kind() != prim::Constant) return false;
+  const auto& uses = node->output()->uses();
+  return !uses.empty() && std::all_of(uses.begin(), uses.end(), [](const torch::jit::Use& use) {
+    return use.offset == 1 && products.count(use.user->kind().toQualString()) != 0;
+  });
 }
 
 bool mayRun(const Node* node) {
@@ -120,6 +134,7 @@ double metaBytes(const Node* node, const std::vector<IValue>& arguments) {
 }
 
 bool fits(const Node* node, double* bytes) {
+  if (isDequantize(node)) return true;
   std::vector<IValue> arguments;
   double from = 0;
   for (const Value* input : node->inputs()) {
@@ -146,7 +161,7 @@ std::vector<Node*> candidates(Graph& graph, PassContext& context, Misses& misses
     const bool fixed = std::all_of(inputs.begin(), inputs.end(), [&](const Value* input) {
       return input->node()->kind() == prim::Constant || constant.count(input->node()) != 0;
     });
-    if (!fixed || !mayRun(node)) continue;
+    if (!fixed || !mayRun(node) || (isDequantize(node) && !isWeightOfProducts(node))) continue;
     const bool mutable_result = std::any_of(node->outputs().begin(), node->outputs().end(), isMutable);
     const auto written = [&](const Value* output) { return context.isEverWritten(output); };
     if (mutable_result &&

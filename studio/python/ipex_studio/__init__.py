@@ -11,6 +11,9 @@ loads wherever ipex_studio was imported before. `help(ipex_studio.optimize)` tel
     ipex_studio.run("model.pt", output="fast.pt")     # optimize, verify, measure and record it, in a sandbox
     ipex_studio.profile("model.pt")                   # the time of each operation
 
+    frozen = torch.jit.freeze(torch.jit.trace(model, x))    # runs by a plan from its second call on, which measures kernels
+    ipex_studio.set_measuring_budget(0)    # or takes them by rules; once chosen, they and the bits of results stay
+
     fast = torch.compile(model, backend="ipex_studio")    # torch 2.x: graphs of inference run by plans
 
     optimizer = ipex_studio.optimize(torch.optim.AdamW(model.parameters()))    # fused steps; see ipex_studio.optim

@@ -2,6 +2,7 @@
 """INT8 by the interfaces of both generations of Intel Extension for PyTorch."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from torch.ao.quantization import MinMaxObserver, MovingAverageMinMaxObserver, Q
 
 import ipex_studio
 from ipex_studio import quantization
+from ipex_studio._program import environment, find_program
 from ipex_studio.quantization import (QuantConf, autotune, calibrate, convert, default_dynamic_qconfig_mapping,
                                       default_static_qconfig, default_static_qconfig_mapping,
                                       get_smooth_quant_qconfig_mapping, get_weight_only_quant_qconfig_mapping, prepare)
@@ -414,6 +416,40 @@ class Tuned(Case):
             autotune(block(), [])
         with self.assertRaises(ValueError):
             autotune(block(), [image()], accuracy_criterion={"odd": 1})
+
+
+class FilesOfOthers(unittest.TestCase):
+    """Files that round values and weights around plain layers, as the extension writes them."""
+
+    def test_activations_and_sums_stay_in_integers(self):
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                torch.manual_seed(0)
+                self.weights = [torch.quantize_per_channel(0.1 * torch.randn(8, 8, 3, 3), torch.full((8,), 0.002),
+                                                           torch.zeros(8, dtype=torch.long), 0, torch.qint8) for _ in "ab"]
+
+            def forward(self, x):
+                def rounded(y):
+                    return torch.quantize_per_tensor(y, 0.1, 100, torch.quint8).dequantize()
+                x = rounded(x)
+                y = rounded(torch.relu(torch.conv2d(x, self.weights[0].dequantize(), padding=1)))
+                return rounded(torch.relu(torch.conv2d(y, self.weights[1].dequantize(), padding=1) + x)) * 2
+
+        x = torch.randn(1, 8, 9, 9)
+        block = Block().eval()
+        with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "block.pt")
+            traced = torch.jit.freeze(torch.jit.trace(block, x))
+            self.assertEqual(str(traced.graph).count("aten::dequantize"), 5)
+            torch.jit.save(traced, path)
+            done = subprocess.run([find_program(), "show", path, "--input", "x:1x8x9x9"], text=True, capture_output=True,
+                                  check=True, env=environment())
+            graph, expected = done.stdout, block(x)
+            planned = ipex_studio.optimize(traced, sample_input=x)(x)
+        self.assertNotIn("aten::relu", graph)
+        self.assertEqual(len(re.findall(r"convolution{[^}]*result=u8[^}]*}[^\"]*relu", graph)), 2, graph)
+        self.assertLessEqual((planned - expected).abs().max().item(), 0.201)  # a step
 
 
 if __name__ == "__main__":
