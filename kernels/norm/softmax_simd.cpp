@@ -1,8 +1,8 @@
-// softmax(scale·x + mask) or its logarithm over any axis; the mask broadcasts. BF16 and FP16 are computed in FP32, a row at
-// a time.
+// softmax(scale·x + mask) or its logarithm over any axis; the mask broadcasts. BF16 and FP16 are computed in FP32, a row
+// at a time.
 //
-// Declines: dtype, post-ops, empty, mask-axis (a mask with an axis that is not innermost), axis (of numbers of two bytes,
-// not innermost), layout.
+// Declines: dtype, post-ops, empty, mask-axis (a mask with an axis that is not innermost), axis (of numbers of two
+// bytes, not innermost), layout.
 #define HWY_TARGET_INCLUDE "kernels/norm/softmax_simd.cpp"
 #include "kernels/common/simd-inl.h"
 
