@@ -1,4 +1,5 @@
-// Lowering of LSTM and GRU: for each layer and direction one product of all inputs, then the recurrence.
+// Lowering of LSTM and GRU: for each layer and direction one product of all inputs, then the recurrence. Layers of BF16
+// and FP16 compute in FP32, between casts.
 #include "core/lower/lowering_builder.h"
 
 namespace ipex_studio::lowering {
@@ -12,10 +13,12 @@ struct LayerWeights {
   at::Tensor from_input, from_hidden, input_bias, hidden_bias, projection;
 };
 
+bool isNarrow(std::optional<at::ScalarType> dtype) { return dtype == at::kBFloat16 || dtype == at::kHalf; }
+
 at::Tensor needWeight(const std::optional<at::Tensor>& tensor) {
-  if (!tensor || !tensor->defined() || tensor->scalar_type() != at::kFloat)
+  if (!tensor || !tensor->defined() || (tensor->scalar_type() != at::kFloat && !isNarrow(tensor->scalar_type())))
     decline(reasons::kWeightsNotConstant, "The weights of this recurrent layer are not constant.");
-  return *tensor;
+  return tensor->to(at::kFloat);
 }
 
 // Reads constants, one by one or as one constant list.
@@ -52,8 +55,22 @@ class RecurrentBuilder {
     return add(spec, {x});
   }
 
-  // Concatenates the parts along the axis, as `result` if one is given.
+  LoweredOperand cast(const LoweredOperand& x, DType dtype, std::vector<Value*> dst = {}) {
+    OpSpec spec;
+    spec.kind = OpKind::kCast;
+    spec.attributes["dtype"] = std::string(dtypeName(dtype));
+    return add(spec, {x}, std::move(dst));
+  }
+
+  // The value in FP32.
+  LoweredOperand widened(Value* value) {
+    return isNarrow(knownDtype(value)) ? cast(use(value), DType::kF32) : use(value);
+  }
+
+  // Concatenates the parts along the axis, as `result` in its dtype if one is given.
   LoweredOperand join(const std::vector<LoweredOperand>& parts, std::int64_t axis, Value* result = nullptr) {
+    if (result != nullptr && isNarrow(knownDtype(result)))
+      return cast(join(parts, axis), knownDtype(result) == at::kBFloat16 ? DType::kBf16 : DType::kF16, {result});
     const std::vector<Value*> dst = result != nullptr ? std::vector<Value*>{result} : std::vector<Value*>{};
     OpSpec spec;
     if (parts.size() == 1) {
@@ -136,8 +153,9 @@ LoweredNode lowerLayers(Node* node, bool is_lstm) {
   for (Value* state : states) needFloat(state);
 
   RecurrentBuilder builder(is_lstm, needBool(node->input(8), "batch_first") ? 1 : 0);
-  std::vector<LoweredOperand> hidden, cells;
-  LoweredOperand sequence = use(x);
+  std::vector<LoweredOperand> hidden, cells, widened;
+  for (Value* state : states) widened.push_back(builder.widened(state));
+  LoweredOperand sequence = builder.widened(x);
   for (std::size_t l = 0; l < layers; ++l) {
     std::vector<LoweredOperand> sides;
     for (std::size_t direction = 0; direction < directions; ++direction) {
@@ -146,8 +164,8 @@ LoweredNode lowerLayers(Node* node, bool is_lstm) {
                              biased ? weights[at * each + 3] : at::Tensor(),
                              projected ? weights[at * each + plain] : at::Tensor()};
       const auto index = static_cast<std::int64_t>(at);
-      const LoweredOperand h = builder.select(use(states[0]), 0, index),
-                           c = is_lstm ? builder.select(use(states[1]), 0, index) : LoweredOperand();
+      const LoweredOperand h = builder.select(widened[0], 0, index),
+                           c = is_lstm ? builder.select(widened[1], 0, index) : LoweredOperand();
       const RecurrentBuilder::Layer done = builder.layer(sequence, own, h, c, direction == 1);
       sides.push_back(done.y);
       hidden.push_back(builder.unsqueeze(done.h));
@@ -178,8 +196,9 @@ LoweredNode lowerCell(Node* node, bool is_lstm) {
   if (weights.input_bias.defined() != weights.hidden_bias.defined())
     decline(reasons::kUnsupportedAttribute, "The cell has one bias of two.");
   RecurrentBuilder builder(is_lstm, 0);
-  const RecurrentBuilder::Layer done = builder.layer(builder.unsqueeze(use(x)), weights, use(states[0]),
-                                                     is_lstm ? use(states[1]) : LoweredOperand(), false);
+  const RecurrentBuilder::Layer done =
+      builder.layer(builder.unsqueeze(builder.widened(x)), weights, builder.widened(states[0]),
+                    is_lstm ? builder.widened(states[1]) : LoweredOperand(), false);
   builder.join({done.h}, 0, node->output(0));
   if (is_lstm && node->output(1)->hasUses()) builder.join({done.c}, 0, node->output(1));
   return builder.finish();

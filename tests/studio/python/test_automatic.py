@@ -65,6 +65,22 @@ class Automatic(unittest.TestCase):
         self.assertEqual(len(plans_of(frozen)), 1)
         self.assertLess((result.float() - expected.float()).norm(), 0.03 * expected.float().norm())
 
+    def test_recurrent_layers_of_bf16_get_a_plan(self):
+        for kind in (nn.LSTM, nn.GRU):
+            torch.manual_seed(0)
+            layer = kind(16, 24, num_layers=2, bidirectional=True, batch_first=True).eval()
+            x = torch.randn(3, 9, 16)
+            with torch.no_grad():
+                expected = layer.bfloat16().float()(x.bfloat16().float())
+                frozen = torch.jit.freeze(torch.jit.trace(layer.bfloat16(), x.bfloat16()))
+                result = self.run_thrice(frozen, x.bfloat16())
+            graph = str(plans_of(frozen)[0].graph)
+            self.assertTrue("ipex_studio::region" in graph and kind.__name__.lower() + "(" not in graph, graph)
+            for ours, wanted in ((result[0], expected[0]), *zip(result[1] if kind is nn.LSTM else [result[1]],
+                                                                expected[1] if kind is nn.LSTM else [expected[1]])):
+                self.assertEqual(ours.dtype, torch.bfloat16)
+                self.assertLess((ours.float() - wanted).norm(), 0.004 * wanted.norm())
+
     def test_what_asks_for_its_mode_stays_in_training_mode(self):
         class Noisy(nn.Module):
             def forward(self, x):
