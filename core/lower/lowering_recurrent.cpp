@@ -63,7 +63,7 @@ class RecurrentBuilder {
   }
 
   // The value in FP32.
-  LoweredOperand widened(Value* value) {
+  LoweredOperand inFp32(Value* value) {
     return isNarrow(knownDtype(value)) ? cast(use(value), DType::kF32) : use(value);
   }
 
@@ -153,9 +153,9 @@ LoweredNode lowerLayers(Node* node, bool is_lstm) {
   for (Value* state : states) needFloat(state);
 
   RecurrentBuilder builder(is_lstm, needBool(node->input(8), "batch_first") ? 1 : 0);
-  std::vector<LoweredOperand> hidden, cells, widened;
-  for (Value* state : states) widened.push_back(builder.widened(state));
-  LoweredOperand sequence = builder.widened(x);
+  std::vector<LoweredOperand> hidden, cells, given;
+  for (Value* state : states) given.push_back(builder.inFp32(state));
+  LoweredOperand sequence = builder.inFp32(x);
   for (std::size_t l = 0; l < layers; ++l) {
     std::vector<LoweredOperand> sides;
     for (std::size_t direction = 0; direction < directions; ++direction) {
@@ -164,8 +164,8 @@ LoweredNode lowerLayers(Node* node, bool is_lstm) {
                              biased ? weights[at * each + 3] : at::Tensor(),
                              projected ? weights[at * each + plain] : at::Tensor()};
       const auto index = static_cast<std::int64_t>(at);
-      const LoweredOperand h = builder.select(widened[0], 0, index),
-                           c = is_lstm ? builder.select(widened[1], 0, index) : LoweredOperand();
+      const LoweredOperand h = builder.select(given[0], 0, index),
+                           c = is_lstm ? builder.select(given[1], 0, index) : LoweredOperand();
       const RecurrentBuilder::Layer done = builder.layer(sequence, own, h, c, direction == 1);
       sides.push_back(done.y);
       hidden.push_back(builder.unsqueeze(done.h));
@@ -197,8 +197,8 @@ LoweredNode lowerCell(Node* node, bool is_lstm) {
     decline(reasons::kUnsupportedAttribute, "The cell has one bias of two.");
   RecurrentBuilder builder(is_lstm, 0);
   const RecurrentBuilder::Layer done =
-      builder.layer(builder.unsqueeze(builder.widened(x)), weights, builder.widened(states[0]),
-                    is_lstm ? builder.widened(states[1]) : LoweredOperand(), false);
+      builder.layer(builder.unsqueeze(builder.inFp32(x)), weights, builder.inFp32(states[0]),
+                    is_lstm ? builder.inFp32(states[1]) : LoweredOperand(), false);
   builder.join({done.h}, 0, node->output(0));
   if (is_lstm && node->output(1)->hasUses()) builder.join({done.c}, 0, node->output(1));
   return builder.finish();

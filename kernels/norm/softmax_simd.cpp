@@ -1,5 +1,5 @@
-// softmax(scale·x + mask) or its logarithm over any axis; the mask broadcasts. BF16 and FP16 are computed in FP32, a row
-// at a time.
+// softmax(scale·x + mask) or its logarithm over any axis; the mask broadcasts. BF16 and FP16 are computed in FP32, row
+// by row.
 //
 // Declines: dtype, post-ops, empty, mask-axis (a mask with an axis that is not innermost), axis (of numbers of two
 // bytes, not innermost), layout.
@@ -271,7 +271,7 @@ void runSoftmax(const SoftmaxJob& job, const float* x, const float* mask, float*
   }
 }
 
-void widen(DType dtype, const std::uint16_t* from, float* to, std::int64_t count) {
+void upconvert(DType dtype, const std::uint16_t* from, float* to, std::int64_t count) {
   if (dtype == DType::kBf16) return upconvertBf16(from, to, static_cast<std::size_t>(count));
   upconvertF16(from, to, static_cast<std::size_t>(count));
 }
@@ -282,14 +282,15 @@ void runNarrowSoftmax(const SoftmaxJob& job, const std::uint16_t* x, const void*
   const int loops = job.outer.loops();
   float* const added = scratch + job.size;
   for (std::int64_t row = begin; row < end; ++row) {
-    widen(job.dtype, x + job.outer.offset(1, row, loops), scratch, job.size);
+    upconvert(job.dtype, x + job.outer.offset(1, row, loops), scratch, job.size);
     const float* offsets = added;
     if (job.has_mask) {
       const std::int64_t at = job.outer.offset(2, row, loops);
       if (job.mask_dtype == DType::kF32) {
         offsets = static_cast<const float*>(mask) + at;
       } else {
-        widen(job.mask_dtype, static_cast<const std::uint16_t*>(mask) + at, added, job.mask_stride == 0 ? 1 : job.size);
+        upconvert(job.mask_dtype, static_cast<const std::uint16_t*>(mask) + at, added,
+                  job.mask_stride == 0 ? 1 : job.size);
       }
     }
     softmaxAnyRow(job, scratch, offsets, scratch);
