@@ -130,6 +130,7 @@
   KERNEL(kEmbeddingBag, EmbeddingBagXpu)   \
   KERNEL(kGather, GatherXpu)               \
   KERNEL(kInteraction, InteractionXpu)     \
+  KERNEL(kRecurrent, RecurrentXpu)         \
   KERNEL(kRotary, RotaryXpu)               \
   KERNEL(kUpsample, UpsampleXpu)           \
   KERNEL(kReorder, ReorderXpu)             \

@@ -46,10 +46,10 @@ class XpuCases : public ::testing::Test {
   static bool usesTiles(OpKind kind) {
     return kind == OpKind::kConvolution || kind == OpKind::kLinear || kind == OpKind::kMatmul ||
            kind == OpKind::kSoftmax || kind == OpKind::kLayerNorm || kind == OpKind::kAttention ||
-           kind == OpKind::kSqueezeExcite;
+           kind == OpKind::kSqueezeExcite || kind == OpKind::kRecurrent;
   }
 
-  // Those of kinds that are computed by tiles or teams, on a device that takes itself for a GPU of so many units.
+  // Those of kinds that are computed otherwise there, on a device that takes itself for a GPU of so many units.
   static void checkTiles(const std::vector<Case>& cases, int units) {
     const testing::TemporaryFolder programs;
     auto own = std::move(device_);
@@ -109,6 +109,7 @@ TEST_F(XpuCases, ProductsByTiles) {
   for (std::size_t i = 0; i < std::size(kUnits); ++i)
     checkTiles(casesByTiles(matrixCases(), i, std::size(kUnits)), kUnits[i]);
 }
+TEST_F(XpuCases, RecurrentStepsByUnits) { checkTiles(recurrentCases(), 1); }
 // In a process of its own with loops over work items: on CPUs with AVX-512, PoCL 3.1's own way to vectorize them writes
 // beside its memory where teams wait for each other. Only GPUs have teams outside of this test.
 TEST_F(XpuCases, RowsByTeams) {
