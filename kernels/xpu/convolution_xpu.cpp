@@ -54,7 +54,8 @@ class ConvolutionOp final : public ChainOp {
 std::unique_ptr<ConvolutionOp> makeOp(OpenClDevice& device, DType dtype, const ConvolutionJob& job) {
   if (job.isDepthwise()) {
     auto op = std::make_unique<ConvolutionOp>(device, dtype, "depthwise", WorkSize{4, 16, 1}, job);
-    op->setItems(job.padded / kLanes, job.pixels);
+    const std::int64_t strip = device.usesTiles() ? 1 : 4;  // pixels of a work item
+    op->setItems(job.padded / kLanes, job.pixels / job.width * ((job.width + strip - 1) / strip));
     return op;
   }
   if (!device.usesTiles()) {
@@ -133,12 +134,12 @@ class ConvolutionXpu final : public Kernel {
   }
 
  private:
-  // Behind the weights come zeros, as many as a row of inputs has; of bytes, the one that stands for zero.
+  // Behind the weights come zeros, as many as a row of a window has; of bytes, the one that stands for zero.
   static WeightCache::Packed weightsOnDevice(const PrepareArgs& args, const ConvolutionJob& job,
                                              std::int64_t elements) {
     const std::size_t element = elementBytes(args.src[kWeights].dtype);
     const std::size_t weights = static_cast<std::size_t>(elements) * element;
-    const std::size_t bytes = weights + static_cast<std::size_t>(job.inputs) * element;
+    const std::size_t bytes = weights + static_cast<std::size_t>(std::int64_t{job.kernel[1]} * job.inputs) * element;
     const void* const from = args.constant[kWeights];
     const std::int64_t panel = job.panel(openClDevice(args));
     const int zero = static_cast<int>(args.spec.intOr("src_zero", 0));

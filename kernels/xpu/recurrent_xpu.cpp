@@ -1,6 +1,6 @@
-// The recurrent half of LSTM and GRU on an OpenCL device (recurrent.cl), with projections. Work items that share nothing
-// take their rows through all steps in one launch; where few rows have many units, and on GPUs, each step is a launch,
-// so that all of the device computes it.
+// The recurrent half of LSTM and GRU on an OpenCL device (recurrent.cl), with projections. Work items that share
+// nothing take their rows through all steps in one launch; where few rows have many units, and on GPUs, each step is a
+// launch, so that all of the device computes it.
 //
 // Declines: dtype, post-ops, empty, weights (not constant), size.
 #include <fmt/format.h>
@@ -85,8 +85,8 @@ class RecurrentDeviceOp final : public DeviceOp {
   cl_int item_units_ = 1;
 };
 
-// `columns` columns of `depth` rows each, `gates` of a unit together, as [block][row][gate][unit of the block], with zeros
-// behind the last unit.
+// Columns of `units` units, `depth` rows each, as [block][row][gate][unit of the block], with zeros behind the last
+// unit.
 void packColumns(const TensorDesc& desc, const float* w, std::int64_t gates, std::int64_t units, std::int64_t depth,
                  std::int64_t unit_stride, std::int64_t depth_stride, float* to) {
   for (std::int64_t block = 0; block < blocksOf(units); ++block) {

@@ -29,16 +29,6 @@ typedef struct {
       __global const void *t4, __global const void *t5, __global const void *t6, __global const void *t7
 #define CHAIN_TENSORS {0, t1, t2, t3, t4, t5, t6, t7}
 
-int offsetOf(const Chain* chain, int tensor, int position) {
-  int offset = 0;
-  for (int loop = chain->loops - 1; loop > 0; --loop) {
-    const int outer = position / chain->size[loop];
-    offset += (position - outer * chain->size[loop]) * chain->stride[tensor][loop];
-    position = outer;
-  }
-  return offset + position * chain->stride[tensor][0];
-}
-
 // Elements are computed in FP32, whatever they are kept as: one of them, or 16 that lie side by side.
 float elementOf(int type, __global const void* data, int at) {
   switch (type) {
@@ -89,9 +79,18 @@ void storeElements(int type, __global void* data, int at, float16 v) {
 
 // The first `lanes` of 16 elements that lie side by side, and zeros.
 float16 partOf(__global const float* data, int lanes) {
-  float lane[16];
-  for (int i = 0; i < 16; ++i) lane[i] = i < lanes ? data[i] : 0.0f;
-  return vload16(0, lane);
+  float16 part = 0.0f;
+  const int whole = lanes < 8 ? 0 : 8;
+  if (whole) part.lo = vload8(0, data);
+  if (lanes == whole) return part;
+  float lane[8];
+  for (int i = 0; i < 8; ++i) lane[i] = whole + i < lanes ? data[whole + i] : 0.0f;
+  if (whole) {
+    part.hi = vload8(0, lane);
+  } else {
+    part.lo = vload8(0, lane);
+  }
+  return part;
 }
 
 // The part of a product of rows that begins at element `first` and takes 16 elements of every `step`.
@@ -107,76 +106,100 @@ float dotOf(__global const float* a, __global const float* b, int count, int fir
 
 float16 lanesOf(int type, __global const void* data, int at, int lanes) {
   if (lanes == 16) return elementsOf(type, data, at);
+  if (type == TYPE_F32) return partOf((__global const float*)data + at, lanes);
   float lane[16];
   for (int i = 0; i < 16; ++i) lane[i] = i < lanes ? elementOf(type, data, at + i) : 0.0f;
   return vload16(0, lane);
 }
 
-// True if the innermost loop holds all 16 positions.
-bool insideRow(const Chain* chain, int position) {
-  const int size = chain->size[chain->loops - 1];
-  return (chain->loops == 1 ? position : position % size) + 16 <= size;
+// Stores the first `lanes` of 16 elements side by side.
+void storePart(int type, __global void* data, int at, int lanes, float16 value) {
+  float lane[16];
+  vstore16(value, 0, lane);
+  int i = 0;
+  if (type == TYPE_F32 && lanes >= 8) {
+    vstore8(value.lo, 0, (__global float*)data + at);
+    i = 8;
+  }
+  for (; i < lanes; ++i) storeElement(type, data, at + i, lane[i]);
 }
 
-// A walk over the places of one tensor, without divisions between them.
+// Where a position stands in each loop.
 typedef struct {
-  int offset;
   int index[MAX_LOOPS];
-} Place;
+} Point;
 
-Place placeOf(const Chain* chain, int tensor, int position) {
-  Place place;
-  place.offset = 0;
-  for (int loop = chain->loops - 1; loop >= 0; --loop) {
+Point pointOf(const Chain* chain, int position) {
+  Point point;
+  for (int loop = chain->loops - 1; loop > 0; --loop) {
     const int outer = position / chain->size[loop];
-    place.index[loop] = position - outer * chain->size[loop];
-    place.offset += place.index[loop] * chain->stride[tensor][loop];
+    point.index[loop] = position - outer * chain->size[loop];
     position = outer;
   }
-  return place;
+  point.index[0] = position;
+  return point;
 }
 
-void nextPlace(const Chain* chain, int tensor, Place* place) {
+int offsetAt(const Chain* chain, int tensor, const Point* point) {
+  int offset = 0;
+  for (int loop = 0; loop < chain->loops; ++loop) offset += point->index[loop] * chain->stride[tensor][loop];
+  return offset;
+}
+
+// True if the innermost loop holds the lanes that begin at a point.
+bool holdsLanes(const Chain* chain, const Point* point, int lanes) {
+  return point->index[chain->loops - 1] + lanes <= chain->size[chain->loops - 1];
+}
+
+// Goes from a point to the next one, with the place of one tensor.
+void nextPoint(const Chain* chain, int tensor, Point* point, int* offset) {
   for (int loop = chain->loops - 1; loop >= 0; --loop) {
-    place->offset += chain->stride[tensor][loop];
-    if (++place->index[loop] < chain->size[loop]) return;
-    place->offset -= chain->size[loop] * chain->stride[tensor][loop];
-    place->index[loop] = 0;
+    *offset += chain->stride[tensor][loop];
+    if (++point->index[loop] < chain->size[loop]) return;
+    *offset -= chain->size[loop] * chain->stride[tensor][loop];
+    point->index[loop] = 0;
   }
 }
 
-float16 loadLanes(const Chain* chain, int tensor, __global const void* data, int position, int lanes) {
+float16 loadLanes(const Chain* chain, int tensor, __global const void* data, const Point* point, int lanes) {
   const int step = chain->stride[tensor][chain->loops - 1], type = chain->type[tensor];
-  if (step <= 1 && lanes == 16 && insideRow(chain, position)) {
-    const int at = offsetOf(chain, tensor, position);
-    return step == 0 ? (float16)(elementOf(type, data, at)) : elementsOf(type, data, at);
+  int offset = offsetAt(chain, tensor, point);
+  if (holdsLanes(chain, point, lanes)) {
+    if (step == 0) return (float16)(elementOf(type, data, offset));
+    if (step == 1) return lanesOf(type, data, offset, lanes);
   }
   float lane[16];
-  Place place = placeOf(chain, tensor, position);
+  Point at = *point;
 #ifdef GPU
 #pragma unroll 1
 #endif
   for (int i = 0; i < 16; ++i) {
-    lane[i] = i < lanes ? elementOf(type, data, place.offset) : 0.0f;
-    nextPlace(chain, tensor, &place);
+    lane[i] = i < lanes ? elementOf(type, data, offset) : 0.0f;
+    nextPoint(chain, tensor, &at, &offset);
   }
   return vload16(0, lane);
 }
 
-void storeLanes(const Chain* chain, __global void* data, int position, int lanes, float16 value) {
-  if (chain->stride[0][chain->loops - 1] == 1 && lanes == 16 && insideRow(chain, position)) {
-    storeElements(chain->type[0], data, offsetOf(chain, 0, position), value);
+void storeLanes(const Chain* chain, __global void* data, const Point* point, int lanes, float16 value) {
+  const int type = chain->type[0];
+  int offset = offsetAt(chain, 0, point);
+  if (chain->stride[0][chain->loops - 1] == 1 && holdsLanes(chain, point, lanes)) {
+    if (lanes == 16) {
+      storeElements(type, data, offset, value);
+    } else {
+      storePart(type, data, offset, lanes, value);
+    }
     return;
   }
   float lane[16];
   vstore16(value, 0, lane);
-  Place place = placeOf(chain, 0, position);
+  Point at = *point;
 #ifdef GPU
 #pragma unroll 1
 #endif
   for (int i = 0; i < lanes; ++i) {
-    storeElement(chain->type[0], data, place.offset, lane[i]);
-    nextPlace(chain, 0, &place);
+    storeElement(type, data, offset, lane[i]);
+    nextPoint(chain, 0, &at, &offset);
   }
 }
 
@@ -249,30 +272,111 @@ ONCE Value applyOp(const Op op, Value v, Value o) {
   return v;
 }
 
-#ifdef GPU
+// The commonest come first, without a call.
 float16 applyLanes(const Op op, float16 v, float16 o) {
   if (op.kind == OP_relu) return select(v, (float16)(0.0f), isless(v, (float16)(0.0f)));
   if (op.kind == OP_add) return v + op.alpha * o;
   if (op.kind == OP_mul) return v * o;
+#ifdef GPU
   float lane[16], operand[16];
   vstore16(v, 0, lane);
   vstore16(o, 0, operand);
 #pragma unroll 1
   for (int i = 0; i < 16; ++i) lane[i] = applyOp(op, lane[i], operand[i]);
   return vload16(0, lane);
-}
 #else
-#define applyLanes applyOp
+  return applyOp(op, v, o);
 #endif
+}
 
-// Applies the chain to 16 values and stores `lanes` of them from `position` on.
-void finishLanes(const Chain* chain, __global void* dst, __global const void* const* tensors, int position, int lanes,
-                 float16 value) {
+// Applies the chain to 16 values and stores `lanes` of them from a point, or a position, on.
+void finishAt(const Chain* chain, __global void* dst, __global const void* const* tensors, const Point* point, int lanes,
+              float16 value) {
   for (int i = 0; i < chain->ops; ++i) {
     const Op op = chain->op[i];
     float16 operand = 0.0f;
-    if (op.tensor > 0) operand = loadLanes(chain, op.tensor, tensors[op.tensor], position, lanes);
+    if (op.tensor > 0) operand = loadLanes(chain, op.tensor, tensors[op.tensor], point, lanes);
     value = applyLanes(op, value, operand);
   }
-  storeLanes(chain, dst, position, lanes, value);
+  storeLanes(chain, dst, point, lanes, value);
 }
+
+#ifdef GPU
+
+void finishLanes(const Chain* chain, __global void* dst, __global const void* const* tensors, int position, int lanes,
+                 float16 value) {
+  const Point point = pointOf(chain, position);
+  finishAt(chain, dst, tensors, &point, lanes, value);
+}
+
+#else
+
+// True if the chain takes whole vectors of FP32 along the innermost loop, or one number for all of it.
+bool takesVectors(const Chain* chain) {
+  const int inner = chain->loops - 1;
+  bool takes = chain->type[0] == TYPE_F32 && chain->stride[0][inner] == 1;
+  for (int i = 0; i < chain->ops; ++i) {
+    const int tensor = chain->op[i].tensor;
+    takes &= tensor == 0 || (chain->type[tensor] == TYPE_F32 && chain->stride[tensor][inner] <= 1);
+  }
+  return takes;
+}
+
+#define FOR_VECTORS           \
+  _Pragma("unroll 1") for (int r = 0; r < rows; ++r) _Pragma("unroll 1") for (int v = 0; v < whole; ++v)
+#define VECTOR values[r * vectors + v]
+
+// Finishes whole vectors of FP32 in rows: an operation at a time goes over all of them.
+void finishVectors(const Chain* chain, __global float* dst, __global const void* const* tensors, const Point* point,
+                   int step, int rows, int whole, int vectors, float16* values) {
+  const int inner = chain->loops - 1, row_scale = inner == 0 ? step : 1;
+#pragma unroll 1
+  for (int i = 0; i < chain->ops; ++i) {
+    const Op op = chain->op[i];
+    const int row_step = row_scale * chain->stride[op.tensor][0], vector_step = 16 * chain->stride[op.tensor][inner];
+    __global const float* from =
+        op.tensor == 0 ? dst : (__global const float*)tensors[op.tensor] + offsetAt(chain, op.tensor, point);
+#define OPERAND (vector_step > 0 ? vload16(0, from + r * row_step + v * vector_step) : (float16)(from[r * row_step]))
+    switch (op.kind) {
+      case OP_relu: FOR_VECTORS VECTOR = select(VECTOR, (float16)(0.0f), isless(VECTOR, (float16)(0.0f))); break;
+      case OP_hardswish: FOR_VECTORS VECTOR = VECTOR * clipOf(VECTOR + 3.0f, 0.0f, 6.0f) / 6.0f; break;
+      case OP_add: FOR_VECTORS VECTOR += op.alpha * OPERAND; break;
+      case OP_mul: FOR_VECTORS VECTOR *= OPERAND; break;
+      default: FOR_VECTORS VECTOR = applyOp(op, VECTOR, op.tensor == 0 ? (float16)(0.0f) : OPERAND); break;
+    }
+#undef OPERAND
+  }
+  const int row_step = row_scale * chain->stride[0][0];
+  dst += offsetAt(chain, 0, point);
+  FOR_VECTORS vstore16(VECTOR, 0, dst + r * row_step + 16 * v);
+}
+
+// Finishes `rows` rows, of which each begins `step` positions behind the one before and has `columns` columns in one of
+// the innermost loops: up to `vectors` times 16 of them. The values are changed.
+void finishRows(const Chain* chain, __global void* dst, __global const void* const* tensors, int position, int step,
+                int rows, int columns, int vectors, float16* values) {
+  const int loops = chain->loops, taken = min(columns, 16 * vectors);
+  const Point first = pointOf(chain, position);
+  const bool has_steps = rows == 1 || loops == 1 || (loops == 2 && step == chain->size[1]);
+  const bool by_vectors = has_steps && holdsLanes(chain, &first, taken) && takesVectors(chain);
+  const int whole = by_vectors ? taken / 16 : 0;
+  if (whole > 0) finishVectors(chain, (__global float*)dst, tensors, &first, step, rows, whole, vectors, values);
+  if (16 * whole >= taken) return;
+#pragma unroll 1
+  for (int r = 0; r < rows; ++r) {
+    Point point = pointOf(chain, position + r * step);
+    point.index[loops - 1] += 16 * whole;
+#pragma unroll 1
+    for (int v = whole; 16 * v < taken; ++v) {
+      finishAt(chain, dst, tensors, &point, min(16, taken - 16 * v), values[r * vectors + v]);
+      point.index[loops - 1] += 16;
+    }
+  }
+}
+
+void finishLanes(const Chain* chain, __global void* dst, __global const void* const* tensors, int position, int lanes,
+                 float16 value) {
+  finishRows(chain, dst, tensors, position, 0, 1, lanes, 1, &value);
+}
+
+#endif

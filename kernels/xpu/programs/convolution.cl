@@ -77,8 +77,8 @@ CONVOLUTION_TILES(convolution_32, 8, 4, 4)
 
 #else
 
-// A product of implicit rows: a work item sums ROWS pixels of ITEM_COLUMNS channels. `zeros` is a row of the source
-// outside of the image.
+// A product of implicit rows: a work item sums ROWS pixels of ITEM_COLUMNS channels. `zeros` is a row of a window outside
+// of the image.
 __attribute__((reqd_work_group_size(1, 8, 1)))
 __kernel void convolution(__global const Element* x, __global const Element* weights, __global const Element* zeros,
                           const Convolution job, CHAIN_ARGUMENTS) {
@@ -88,16 +88,24 @@ __kernel void convolution(__global const Element* x, __global const Element* wei
   __global const Element* image[ROWS];
   int front[ROWS], top[ROWS], left[ROWS];
   float16 sum[ROWS][ITEM_VECTORS];
+  const int first_line = first / job.width, first_plane = first_line / job.height;
+  int column = first - first_line * job.width, line = first_line - first_plane * job.height;
+  int n = first_plane / job.depth, plane = first_plane - n * job.depth;
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) {
-    const int pixel = min(first + r, job.pixels - 1), row = pixel / job.width, plane = row / job.height;
-    const int n = plane / job.depth;
-    left[r] = (pixel - row * job.width) * job.stride_x - job.padding_x;
-    top[r] = (row - plane * job.height) * job.stride_y - job.padding_y;
-    front[r] = (plane - n * job.depth) * job.stride_z - job.padding_z;
+    left[r] = column * job.stride_x - job.padding_x;
+    top[r] = line * job.stride_y - job.padding_y;
+    front[r] = plane * job.stride_z - job.padding_z;
     image[r] = x + n * job.x_image + group * job.inputs;
-#pragma unroll
     for (int v = 0; v < ITEM_VECTORS; ++v) sum[r][v] = 0.0f;
+    // To the next pixel; behind the last one it stays there.
+    if (first + r + 1 >= job.pixels || ++column < job.width) continue;
+    column = 0;
+    if (++line < job.height) continue;
+    line = 0;
+    if (++plane < job.depth) continue;
+    plane = 0;
+    ++n;
   }
 #if ELEMENT != TYPE_F32
   float wide[ROWS][16];
@@ -107,9 +115,14 @@ __kernel void convolution(__global const Element* x, __global const Element* wei
   MAKE_TOTALS(exact)
 #endif
   weights += (int)get_global_id(0) * job.kernel_z * job.kernel_y * job.kernel_x * job.inputs * ITEM_COLUMNS;
+  // Where pixels lie side by side and no window leaves the image at its sides, a row of a window is one place.
+  bool is_row = job.x_pixel == job.inputs && job.dilation_x == 1;
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) is_row &= left[r] >= 0 && left[r] + job.kernel_x <= job.x_width;
+  const int places_x = is_row ? 1 : job.kernel_x, inputs = is_row ? job.kernel_x * job.inputs : job.inputs;
   for (int kzy = 0; kzy < job.kernel_z * job.kernel_y; ++kzy) {
     const int kz = kzy / job.kernel_y, ky = kzy - kz * job.kernel_y;
-    for (int kx = 0; kx < job.kernel_x; ++kx) {
+    for (int kx = 0; kx < places_x; ++kx) {
       __global const Element* from[ROWS];
 #pragma unroll
       for (int r = 0; r < ROWS; ++r) {
@@ -120,7 +133,7 @@ __kernel void convolution(__global const Element* x, __global const Element* wei
         from[r] = inside ? image[r] + at_z * job.x_plane + at_y * job.x_row + at_x * job.x_pixel : zeros;
       }
 #if ELEMENT == TYPE_F32
-      for (int c = 0; c < job.inputs; ++c) {
+      for (int c = 0; c < inputs; ++c) {
 #pragma unroll
         for (int v = 0; v < ITEM_VECTORS; ++v) {
           const float16 w = vload16(v, weights);
@@ -131,8 +144,8 @@ __kernel void convolution(__global const Element* x, __global const Element* wei
       }
 #else
       // Pixels are widened 16 channels at a time.
-      for (int first_c = 0; first_c < job.inputs; first_c += 16) {
-        const int count = min(16, job.inputs - first_c);
+      for (int first_c = 0; first_c < inputs; first_c += 16) {
+        const int count = min(16, inputs - first_c);
         for (int r = 0; r < ROWS; ++r) {
           if (count == 16) {
             vstore16(NUMBERS_AT(from[r], first_c, job.x_bytes), 0, wide[r]);
@@ -168,50 +181,94 @@ __kernel void convolution(__global const Element* x, __global const Element* wei
   KEEP_SUMS(done, sum)
   __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
   const int channels = job.groups * job.outputs;
-#pragma unroll 1
-  for (int part = 0; part < ROWS * ITEM_VECTORS; ++part) {
-    const int pixel = first + part / ITEM_VECTORS, at = channel + part % ITEM_VECTORS * 16;
-    if (pixel >= job.pixels || at >= job.outputs) continue;
-    const int position = pixel * channels + group * job.outputs + at;
-    finishLanes(&chain, dst, tensors, position, min(16, job.outputs - at), done[part]);
-  }
+  finishRows(&chain, dst, tensors, first * channels + group * job.outputs + channel, channels,
+             min(ROWS, job.pixels - first), job.outputs - channel, ITEM_VECTORS, done);
 }
 
 #endif
 
-// One channel a group: a work item sums one pixel of 16 channels.
+// The places [begin, end) of a window from `first` on that lie inside.
+typedef struct {
+  int begin, end;
+} Places;
+
+Places placesInside(int first, int count, int step, int inside) {
+  Places places;
+  places.begin = first < 0 ? (step - 1 - first) / step : 0;
+  places.end = first < inside ? min(count, (inside - first + step - 1) / step) : 0;
+  return places;
+}
+
+float16 channelsAt(__global const Element* from, int lanes, Bytes bytes) {
+  if (lanes == 16) return NUMBERS_AT(from, 0, bytes);
+#if ELEMENT == TYPE_F32
+  return partOf(from, lanes);
+#else
+  float lane[16];
+  for (int i = 0; i < 16; ++i) lane[i] = i < lanes ? NUMBER_AT(from, i, bytes) : 0.0f;
+  return vload16(0, lane);
+#endif
+}
+
+// One channel a group: a work item sums STRIP pixels of a row, of 16 channels, which share what is read of the weights.
+#ifdef GPU
+#define STRIP 1
+#else
+#define STRIP 4
+#endif
+#define FOR_STRIP _Pragma("unroll") for (int p = 0; p < STRIP; ++p)
+
 __attribute__((reqd_work_group_size(4, 16, 1)))
 __kernel void depthwise(__global const Element* x, __global const Element* weights, __global const Element* zeros,
                         const Convolution job, CHAIN_ARGUMENTS) {
-  const int channel = 16 * (int)get_global_id(0), pixel = (int)get_global_id(1);
-  if (channel >= job.groups || pixel >= job.pixels) return;
-  const int lanes = min(16, job.groups - channel);
-  const int row = pixel / job.width, plane = row / job.height, n = plane / job.depth;
-  const int left = (pixel - row * job.width) * job.stride_x - job.padding_x;
+  const int channel = 16 * (int)get_global_id(0), strips = (job.width + STRIP - 1) / STRIP;
+  const int row = (int)get_global_id(1) / strips, first = STRIP * ((int)get_global_id(1) - row * strips);
+  if (channel >= job.groups || row * job.width >= job.pixels) return;
+  const int lanes = min(16, job.groups - channel), count = min(STRIP, job.width - first);
+  const int plane = row / job.height, n = plane / job.depth;
+  const int left = first * job.stride_x - job.padding_x;
   const int top = (row - plane * job.height) * job.stride_y - job.padding_y;
   const int front = (plane - n * job.depth) * job.stride_z - job.padding_z;
-  x += n * job.x_image + channel;
+  const int step = job.dilation_x * job.x_pixel, pixel_step = job.stride_x * job.x_pixel, kernel_x = job.kernel_x;
+  const bool whole = lanes == 16 && count == STRIP && left >= 0 &&
+                     left + (STRIP - 1) * job.stride_x + (kernel_x - 1) * job.dilation_x < job.x_width;
+  const Places places_z = placesInside(front, job.kernel_z, job.dilation_z, job.x_depth);
+  const Places places_y = placesInside(top, job.kernel_y, job.dilation_y, job.x_height);
+  Places places_x[STRIP];
+  float16 sum[STRIP];
+  FOR_STRIP {
+    sum[p] = 0.0f;
+    if (!whole) places_x[p] = placesInside(left + p * job.stride_x, kernel_x, job.dilation_x, job.x_width);
+  }
+  x += n * job.x_image + left * job.x_pixel + channel;
   weights += channel;
-  float16 sum = 0.0f;
-  for (int kzy = 0; kzy < job.kernel_z * job.kernel_y; ++kzy) {
-    const int kz = kzy / job.kernel_y;
-    const int at_y = top + (kzy - kz * job.kernel_y) * job.dilation_y, at_z = front + kz * job.dilation_z;
-    for (int kx = 0; kx < job.kernel_x; ++kx, weights += job.padded) {
-      const int at_x = left + kx * job.dilation_x;
-      if (at_z < 0 || at_z >= job.x_depth || at_y < 0 || at_y >= job.x_height || at_x < 0 || at_x >= job.x_width)
+  for (int kz = places_z.begin; kz < places_z.end; ++kz) {
+    for (int ky = places_y.begin; ky < places_y.end; ++ky) {
+      __global const Element* from =
+          x + (front + kz * job.dilation_z) * job.x_plane + (top + ky * job.dilation_y) * job.x_row;
+      __global const Element* of_row = weights + (kz * job.kernel_y + ky) * kernel_x * job.padded;
+      if (whole) {
+        for (int kx = 0; kx < kernel_x; ++kx) {
+          const float16 w = NUMBERS_AT(of_row, 0, job.w_bytes);
+          FOR_STRIP sum[p] += NUMBERS_AT(from, p * pixel_step, job.x_bytes) * w;
+          of_row += job.padded;
+          from += step;
+        }
         continue;
-      __global const Element* from = x + at_z * job.x_plane + at_y * job.x_row + at_x * job.x_pixel;
-      float16 value;
-      if (lanes == 16) {
-        value = NUMBERS_AT(from, 0, job.x_bytes);
-      } else {
-        float lane[16];
-        for (int i = 0; i < 16; ++i) lane[i] = i < lanes ? NUMBER_AT(from, i, job.x_bytes) : 0.0f;
-        value = vload16(0, lane);
       }
-      sum += value * NUMBERS_AT(weights, 0, job.w_bytes);
+      FOR_STRIP {
+        if (p >= count) continue;
+        for (int kx = places_x[p].begin; kx < places_x[p].end; ++kx)
+          sum[p] += channelsAt(from + p * pixel_step + kx * step, lanes, job.x_bytes) *
+                    NUMBERS_AT(of_row, kx * job.padded, job.w_bytes);
+      }
     }
   }
   __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
-  finishLanes(&chain, dst, tensors, pixel * job.groups + channel, lanes, sum);
+  const int position = (row * job.width + first) * job.groups + channel;
+#ifdef GPU
+  finishLanes(&chain, dst, tensors, position, lanes, sum[0]);
+#else
+  finishRows(&chain, dst, tensors, position, job.groups, count, lanes, 1, sum);
+#endif
 }

@@ -6,5 +6,6 @@ __kernel void pointwise(CHAIN_ARGUMENTS) {
   if (position >= chain.elements) return;
   __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
   const int lanes = min(16, chain.elements - position);
-  finishLanes(&chain, dst, tensors, position, lanes, loadLanes(&chain, 1, t1, position, lanes));
+  const Point point = pointOf(&chain, position);
+  finishAt(&chain, dst, tensors, &point, lanes, loadLanes(&chain, 1, t1, &point, lanes));
 }

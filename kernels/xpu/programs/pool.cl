@@ -26,15 +26,10 @@ Window windowOf(const Pool* job, bool is_y, int at) {
   const int kernel_size = is_y ? job->kernel_y : job->kernel_x, step = is_y ? job->dilation_y : job->dilation_x;
   const int end = is_y ? job->end_y : job->end_x;
   window.begin = is_y ? at * job->stride_y - job->padding_y : at * job->stride_x - job->padding_x;
-  window.first = kernel_size;
-  for (int k = 0; k < kernel_size; ++k) {
-    const int place = window.begin + k * step;
-    const bool inside = place >= 0 && place < in;
-    window.counted += job->counts_padding ? place < end : inside;
-    if (!inside) continue;
-    window.first = min(window.first, k);
-    window.last = k + 1;
-  }
+  window.first = window.begin < 0 ? (step - 1 - window.begin) / step : 0;
+  window.last = clamp((in - window.begin + step - 1) / step, 0, kernel_size);
+  window.counted = job->counts_padding ? clamp((end - window.begin + step - 1) / step, 0, kernel_size)
+                                       : window.last - window.first;
   return window;
 }
 
@@ -47,13 +42,18 @@ __kernel void pool(__global const void* x, const Pool job, CHAIN_ARGUMENTS) {
   const Window wx = windowOf(&job, false, pixel - row * job.width), wy = windowOf(&job, true, row - n * job.height);
   const int step_y = job.adaptive ? 1 : job.dilation_y, step_x = job.adaptive ? 1 : job.dilation_x;
   const int image = n * job.x_image + channel;
+  const bool is_plain = job.x_type == TYPE_F32 && lanes == 16;
   float16 sum = 0.0f, highest = -INFINITY;
   for (int ky = wy.first; ky < wy.last; ++ky) {
     for (int kx = wx.first; kx < wx.last; ++kx) {
       const int at = image + (wy.begin + ky * step_y) * job.x_row + (wx.begin + kx * step_x) * job.x_pixel;
-      const float16 value = lanesOf(job.x_type, x, at, lanes);
-      sum += value;
-      highest = select(highest, value, isgreater(value, highest) | isnan(value));
+      const float16 value =
+          is_plain ? vload16(0, (__global const float*)x + at) : lanesOf(job.x_type, x, at, lanes);
+      if (job.is_max) {
+        highest = select(highest, value, isgreater(value, highest) | isnan(value));
+      } else {
+        sum += value;
+      }
     }
   }
   const float16 result = job.is_max ? highest : sum / (float)(wy.counted * wx.counted);

@@ -152,12 +152,8 @@ __kernel void product(__global const Element* a, __global const Element* b, cons
   float16 done[ROWS * ITEM_VECTORS];
   KEEP_SUMS(done, sum)
   __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
-#pragma unroll 1
-  for (int part = 0; part < ROWS * ITEM_VECTORS; ++part) {
-    const int r = first + part / ITEM_VECTORS, at = column + part % ITEM_VECTORS * 16;
-    if (r >= job.rows || at >= job.columns) continue;
-    finishLanes(&chain, dst, tensors, (batch_position + r) * job.columns + at, min(16, job.columns - at), done[part]);
-  }
+  finishRows(&chain, dst, tensors, (batch_position + first) * job.columns + column, job.columns,
+             min(ROWS, job.rows - first), job.columns - column, ITEM_VECTORS, done);
 }
 
 #endif

@@ -40,8 +40,8 @@ typedef struct {
 
 #define FOR_ALL(i, COUNT) _Pragma("unroll") for (int i = 0; i < (COUNT); ++i)
 
-// sum[r][g] = the products of row r of `rows` with GATES columns of units; PARTS sums of each, since one row alone leaves
-// the multipliers idle.
+// sum[r][g] = the products of row r of `rows` with GATES columns of units; PARTS sums of each, since one row alone
+// leaves the multipliers idle.
 #define SUM_PRODUCTS(rows, row_step, depth, weights, COUNT, GATES, PARTS)                                          \
   Value sum[COUNT][GATES], part[PARTS][COUNT][GATES];                                                              \
   FOR_ALL(p, PARTS) FOR_ALL(r, COUNT) FOR_ALL(g, GATES) part[p][r][g] = 0.0f;                                      \

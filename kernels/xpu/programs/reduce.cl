@@ -20,8 +20,14 @@ __kernel void reduce(const Reduce job, CHAIN_ARGUMENTS) {
   __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
   const int lanes = min(16, chain.elements - position);
   int offsets[16];
-  for (int i = 0; i < 16; ++i) offsets[i] = offsetOf(&chain, 1, position + min(i, lanes - 1));
-  const bool side_by_side = lanes == 16 && insideRow(&chain, position) && chain.stride[1][chain.loops - 1] == 1;
+  const Point point = pointOf(&chain, position);
+  const bool side_by_side = lanes == 16 && holdsLanes(&chain, &point, 16) && chain.stride[1][chain.loops - 1] == 1;
+  Point at = point;
+  offsets[0] = offsetAt(&chain, 1, &point);
+  for (int i = 1; i < 16; ++i) {
+    offsets[i] = offsets[i - 1];
+    if (i < lanes) nextPoint(&chain, 1, &at, &offsets[i]);
+  }
   float16 sum = 0.0f, extreme = job.is_max ? -INFINITY : INFINITY;
   for (int i = 0; i < job.size; ++i) {
     int offset = 0, rest = i;
@@ -37,5 +43,5 @@ __kernel void reduce(const Reduce job, CHAIN_ARGUMENTS) {
     const int16 better = job.is_max ? isgreater(value, extreme) : isless(value, extreme);
     extreme = select(extreme, value, better | isnan(value));
   }
-  finishLanes(&chain, dst, tensors, position, lanes, job.is_extreme ? extreme : sum * job.factor);
+  finishAt(&chain, dst, tensors, &point, lanes, job.is_extreme ? extreme : sum * job.factor);
 }

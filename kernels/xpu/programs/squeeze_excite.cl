@@ -35,8 +35,9 @@ __kernel void squeezeExcite(__global const void* x, __global const float* reduce
   if (job.phase == 0) {
     if (place >= job.images) return;
     float16 sum = 0.0f;
+    const bool has_gaps = job.x_row != job.width * job.x_pixel;
     for (int p = TEAM_ITEM; p < job.pixels; p += TEAM) {
-      const int row = p / job.width;
+      const int row = has_gaps ? p / job.width : 0;
       const int at = place * job.x_image + row * job.x_row + (p - row * job.width) * job.x_pixel + channel;
       sum += lanesOf(job.x_type, x, at, lanes);
     }
