@@ -41,7 +41,8 @@ const char* const kConstants =
     "  %four : int = prim::Constant[value=4]()\n  %eight : int = prim::Constant[value=8]()\n"
     "  %n32 : int = prim::Constant[value=32]()\n  %n64 : int = prim::Constant[value=64]()\n"
     "  %one : int = prim::Constant[value=1]()\n"
-    "  %silu : str = prim::Constant[value=\"silu\"]()\n  %gelu : str = prim::Constant[value=\"gelu_tanh\"]()\n";
+    "  %silu : str = prim::Constant[value=\"silu\"]()\n  %gelu : str = prim::Constant[value=\"gelu_tanh\"]()\n"
+    "  %even : str = prim::Constant[value=\"even\"]()\n  %nf4 : str = prim::Constant[value=\"nf4\"]()\n";
 
 class Language : public ::testing::TestWithParam<LanguageCall> {};
 
@@ -109,11 +110,17 @@ std::vector<LanguageCall> languageCalls() {
         {x(1, 5), at::randn({1, 5, 24}), at::randn({1, 5, 24})}}},
       {"bytes",
        "%x : Tensor",
-       "  %y : Tensor = ipex_studio::woq_linear(%x, %bytes, %scales, %b, %eight, %n64, %n32)\n  return (%y)\n",
+       "  %y : Tensor = ipex_studio::woq_linear(%x, %bytes, %scales, %b, %eight, %n64, %n32, %even)\n  return (%y)\n",
        {{at::randn({2, 3, 64})}, {at::randn({1, 5, 64})}}},
       {"nibbles",
        "%x : Tensor",
-       "  %y : Tensor = ipex_studio::woq_linear(%x, %nibbles, %scales, %none, %four, %n64, %n32)\n  return (%y)\n",
+       "  %y : Tensor = ipex_studio::woq_linear(%x, %nibbles, %scales, %none, %four, %n64, %n32, %even)\n"
+       "  return (%y)\n",
+       {{at::randn({2, 3, 64})}, {at::randn({1, 5, 64})}}},
+      {"nibbles_of_nf4",
+       "%x : Tensor",
+       "  %y : Tensor = ipex_studio::woq_linear(%x, %nibbles, %scales, %none, %four, %n64, %n32, %nf4)\n"
+       "  return (%y)\n",
        {{at::randn({2, 3, 64})}, {at::randn({1, 5, 64})}}},
       {"rotary_from_the_first_token",
        "%x : Tensor",

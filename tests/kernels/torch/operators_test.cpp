@@ -164,7 +164,7 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::train_lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, "
           "float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
           "ipex_studio::woq_linear(Tensor x, Tensor weight, Tensor scales, Tensor? bias, int bits, int depth, int "
-          "group) -> Tensor",
+          "group, str levels=\"even\") -> Tensor",
           "ipex_studio::write_pages(Tensor key, Tensor value, Tensor(a!) key_cache, Tensor(b!) value_cache, Tensor "
           "slots) -> ()",
           "ipex_studio::linear_units(Tensor x, Tensor weight, Tensor? bias, str activation, Tensor? factor, Tensor[] "
@@ -175,6 +175,7 @@ TEST(Operators, SchemasStay) {
           "interleaved) -> Tensor",
           "ipex_studio::spmm(Tensor rowptr, Tensor col, Tensor? place, Tensor? value, Tensor x, str reduce, Tensor[] "
           "transpose) -> Tensor",
+          "ipex_studio::spmm_edges(Tensor edges, Tensor? value, Tensor x, int rows, str reduce) -> Tensor",
           "ipex_studio::interaction(Tensor[] features, str spec) -> Tensor",
           "ipex_studio::interaction_backward(Tensor gradient, Tensor[] features, str spec) -> Tensor",
           "ipex_studio::merged_embedding_bag(Tensor[] weights, Tensor[] indices, Tensor[] offsets, Tensor[] "
