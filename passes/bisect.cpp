@@ -63,13 +63,14 @@ class Bisection {
       if (!found) continue;
       record_.wrong = {std::move(found->difference)};
       record_.feeds = std::move(found->feeds);
+      seen_in_plan_ = true;
       return;
     }
   }
 
   void blame() {
     const std::vector<OriginId> suspects = record_.wrong.empty() ? std::vector<OriginId>() : record_.wrong[0].origins;
-    if (blamePrecision()) return;
+    if (!isRightWithoutKernel() && blamePrecision()) return;
     const auto fault = findFault(
         model_, [this](int tries) { say(fmt::format("search what is to blame (try {})", tries)); }, suspects);
     if (!fault) return;
@@ -78,6 +79,15 @@ class Bisection {
     record_.why = fault->text;
     record_.confirmed = true;
     nameOperation(fault->leave_out);
+  }
+
+  // True if leaving the wrong operation of a plan to the interpreter, which rounds to the same precision, helps: then
+  // it is the kernel and not the precision.
+  bool isRightWithoutKernel() const {
+    if (!seen_in_plan_ || model_.options.precision == Precision::kFp32) return false;
+    OptimizeOptions options = model_.options;
+    options.disabled_passes.push_back(rewriteName(kLowerToPlanName, record_.wrong[0].origins));
+    return isRight(options);
   }
 
   // True if the model is right in FP32. Then the operation that goes wrong is tried in FP32 alone.
@@ -147,6 +157,7 @@ class Bisection {
   FrozenOriginal frozen_;
   ReferenceResults reference_;
   BisectRecord record_;
+  bool seen_in_plan_ = false;  // the wrong node, as an operation of a region
 };
 
 }  // namespace

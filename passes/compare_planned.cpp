@@ -237,18 +237,46 @@ class RegionInside {
     return known_[n] = std::move(compared);
   }
 
-  // The floats that integers of a lower precision stand for, by scale and zero point at the end of the operation that
-  // made them, through operations that only move or choose them.
+  // How integers stand for floats: (integer - zero) / steps.
+  struct Affine {
+    double steps = 1, zero = 0;  // integers for 1; the integer that stands for 0
+  };
+
+  // As the end of the operation that made a value says it, through operations that only move or choose integers. A sum
+  // with integers leaves their zero in its result, which the offset behind it takes away again; nullopt: not known.
+  std::optional<Affine> affineOf(const PlanNode& node) const {
+    for (const PlanNode* maker = &node; maker != nullptr && maker->op.stringOr("result", "") != "f32";) {
+      const std::vector<PostOp>& tail = maker->op.post_ops;
+      if (tail.empty() && !maker->src.empty()) {
+        maker = producerOf(region_.plan, maker->src[0]);
+        continue;
+      }
+      if (tail.empty() || tail.back().kind != PostOpKind::kLinear || tail.back().alpha == 0 || !maker->op.has("result"))
+        return std::nullopt;
+      const double zero = tail.back().beta + tail.back().alpha * zeroInSum(*maker);
+      return Affine{tail.back().alpha, zero};
+    }
+    return std::nullopt;
+  }
+
+  // What zeros of integers add to a sum that the last post-operation scales.
+  double zeroInSum(const PlanNode& node) const {
+    const std::vector<PostOp>& tail = node.op.post_ops;
+    if (tail.size() < 2) return 0;
+    const PostOp& sum = tail[tail.size() - 2];
+    if (sum.kind != PostOpKind::kAdd && sum.kind != PostOpKind::kSub) return 0;
+    const auto place = static_cast<std::size_t>(baseSourceCount(node.op.kind)) + static_cast<std::size_t>(sum.operand);
+    const PlanNode* producer = place < node.src.size() ? producerOf(region_.plan, node.src[place]) : nullptr;
+    const auto operand = producer == nullptr ? std::nullopt : affineOf(*producer);
+    if (!operand) return 0;
+    return (sum.kind == PostOpKind::kSub ? -sum.alpha : sum.alpha) * operand->zero;
+  }
+
+  // The floats that integers of a lower precision stand for.
   at::Tensor realNumbers(const PlanNode& node, const at::Tensor& tensor) const {
     if (tensor.scalar_type() != at::kByte && tensor.scalar_type() != at::kChar) return tensor;
-    for (const PlanNode* maker = &node; maker != nullptr;) {
-      const std::vector<PostOp>& tail = maker->op.post_ops;
-      if (!tail.empty() && tail.back().kind == PostOpKind::kLinear && tail.back().alpha != 0)
-        return (tensor.to(at::kFloat) - tail.back().beta) / tail.back().alpha;
-      if (!tail.empty() || maker->src.empty()) break;
-      maker = producerOf(region_.plan, maker->src[0]);
-    }
-    return tensor;
+    const auto affine = affineOf(node);
+    return affine ? (tensor.to(at::kFloat) - affine->zero) / affine->steps : tensor;
   }
 
   IValue rightValue(const Value* value) const {

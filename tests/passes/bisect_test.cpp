@@ -50,9 +50,8 @@ std::string wrongAnswer(const BisectRecord& record, OriginId node, const std::st
   if (std::find(origins.begin(), origins.end(), node) == origins.end())
     return "another node is named: " + record.wrong[0].name + " (" + record.wrong[0].other + ", blame " + record.blame +
            ", " + record.why + ", " + record.wrong[0].accuracy.text + ")";
-  // A fault that is not there in FP32 is one of precision, too.
-  if (record.cause == "precision") return record.confirmed ? "" : "it is not confirmed";
-  if (record.blame != blame && record.blame != passOfRewrite(blame)) return "another blame is named: " + record.blame;
+  if (record.blame != blame && record.blame != passOfRewrite(blame))
+    return "another blame is named: " + record.blame + " (" + record.why + ")";
   return record.confirmed ? "" : "it is not confirmed";
 }
 
