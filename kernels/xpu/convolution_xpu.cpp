@@ -6,6 +6,7 @@
 // size, post-ops.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/xpu/device_op.h"
@@ -134,12 +135,14 @@ class ConvolutionXpu final : public Kernel {
   }
 
  private:
-  // Behind the weights come zeros, as many as a row of a window has; of bytes, the one that stands for zero.
+  // Behind the weights come zeros, as many as a row of a window has, and no fewer than lanes; of bytes, the one that
+  // stands for zero.
   static WeightCache::Packed weightsOnDevice(const PrepareArgs& args, const ConvolutionJob& job,
                                              std::int64_t elements) {
     const std::size_t element = elementBytes(args.src[kWeights].dtype);
     const std::size_t weights = static_cast<std::size_t>(elements) * element;
-    const std::size_t bytes = weights + static_cast<std::size_t>(std::int64_t{job.kernel[1]} * job.inputs) * element;
+    const std::int64_t zeros = std::max(std::int64_t{job.kernel[1]} * job.inputs, kLanes);
+    const std::size_t bytes = weights + static_cast<std::size_t>(zeros) * element;
     const void* const from = args.constant[kWeights];
     const std::int64_t panel = job.panel(openClDevice(args));
     const int zero = static_cast<int>(args.spec.intOr("src_zero", 0));

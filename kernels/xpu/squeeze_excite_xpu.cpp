@@ -26,7 +26,8 @@ class SqueezeExciteOp final : public DeviceOp {
     const std::int64_t images = job.images, tiles = wholeLanes(job.channels) / kLanes;
     for (const std::int64_t rows : {tiles, std::int64_t{job.hidden}, std::int64_t{job.channels}})
       addItems(images * rows * teamItems(device));
-    addItems(images * job.pixels * tiles);
+    const std::int64_t strip = device.usesTiles() ? 1 : 8;  // pixels of a work item
+    addItems(images * ((job.pixels + strip - 1) / strip) * tiles);
     scratch_bytes = static_cast<std::size_t>(job.floats()) * sizeof(float);
   }
   ChainJob job;

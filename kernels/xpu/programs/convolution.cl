@@ -230,16 +230,12 @@ __kernel void depthwise(__global const Element* x, __global const Element* weigh
   const int top = (row - plane * job.height) * job.stride_y - job.padding_y;
   const int front = (plane - n * job.depth) * job.stride_z - job.padding_z;
   const int step = job.dilation_x * job.x_pixel, pixel_step = job.stride_x * job.x_pixel, kernel_x = job.kernel_x;
-  const bool whole = lanes == 16 && count == STRIP && left >= 0 &&
+  const bool whole = count == STRIP && left >= 0 &&
                      left + (STRIP - 1) * job.stride_x + (kernel_x - 1) * job.dilation_x < job.x_width;
   const Places places_z = placesInside(front, job.kernel_z, job.dilation_z, job.x_depth);
   const Places places_y = placesInside(top, job.kernel_y, job.dilation_y, job.x_height);
-  Places places_x[STRIP];
   float16 sum[STRIP];
-  FOR_STRIP {
-    sum[p] = 0.0f;
-    if (!whole) places_x[p] = placesInside(left + p * job.stride_x, kernel_x, job.dilation_x, job.x_width);
-  }
+  FOR_STRIP sum[p] = 0.0f;
   x += n * job.x_image + left * job.x_pixel + channel;
   weights += channel;
   for (int kz = places_z.begin; kz < places_z.end; ++kz) {
@@ -247,7 +243,7 @@ __kernel void depthwise(__global const Element* x, __global const Element* weigh
       __global const Element* from =
           x + (front + kz * job.dilation_z) * job.x_plane + (top + ky * job.dilation_y) * job.x_row;
       __global const Element* of_row = weights + (kz * job.kernel_y + ky) * kernel_x * job.padded;
-      if (whole) {
+      if (lanes == 16 && whole) {
         for (int kx = 0; kx < kernel_x; ++kx) {
           const float16 w = NUMBERS_AT(of_row, 0, job.w_bytes);
           FOR_STRIP sum[p] += NUMBERS_AT(from, p * pixel_step, job.x_bytes) * w;
@@ -256,11 +252,22 @@ __kernel void depthwise(__global const Element* x, __global const Element* weigh
         }
         continue;
       }
-      FOR_STRIP {
-        if (p >= count) continue;
-        for (int kx = places_x[p].begin; kx < places_x[p].end; ++kx)
-          sum[p] += channelsAt(from + p * pixel_step + kx * step, lanes, job.x_bytes) *
-                    NUMBERS_AT(of_row, kx * job.padded, job.w_bytes);
+      // Where a window leaves the image, it reads zeros; so do pixels behind the last one of a row.
+      for (int kx = 0; kx < kernel_x; ++kx) {
+        const float16 w = NUMBERS_AT(of_row, kx * job.padded, job.w_bytes);
+        const int at = left + kx * job.dilation_x;
+        if (lanes == 16) {
+          FOR_STRIP {
+            const bool inside = (uint)(at + p * job.stride_x) < (uint)job.x_width;
+            __global const Element* pixel = inside ? from + p * pixel_step + kx * step : zeros;
+            sum[p] += NUMBERS_AT(pixel, 0, job.x_bytes) * w;
+          }
+        } else {
+          FOR_STRIP {
+            const bool inside = (uint)(at + p * job.stride_x) < (uint)job.x_width;
+            if (inside) sum[p] += channelsAt(from + p * pixel_step + kx * step, lanes, job.x_bytes) * w;
+          }
+        }
       }
     }
   }

@@ -2,6 +2,13 @@
 // launches: means, hidden values, factors, products. A team (tiles.cl) computes each but a product. The structure is
 // that of kernels/xpu/squeeze_excite_xpu.cpp.
 
+// Pixels of a work item that multiplies: they share what is read of the factors.
+#ifdef GPU
+#define STRIP 1
+#else
+#define STRIP 8
+#endif
+
 typedef struct {
   int phase, images, channels, hidden, pixels, width;
   int x_image, x_row, x_pixel;
@@ -36,10 +43,15 @@ __kernel void squeezeExcite(__global const void* x, __global const float* reduce
     if (place >= job.images) return;
     float16 sum = 0.0f;
     const bool has_gaps = job.x_row != job.width * job.x_pixel;
-    for (int p = TEAM_ITEM; p < job.pixels; p += TEAM) {
-      const int row = has_gaps ? p / job.width : 0;
-      const int at = place * job.x_image + row * job.x_row + (p - row * job.width) * job.x_pixel + channel;
-      sum += lanesOf(job.x_type, x, at, lanes);
+    const int image = place * job.x_image + channel;
+    if (job.x_type == TYPE_F32 && lanes == 16 && !has_gaps) {
+      __global const float* from = (__global const float*)x + image;
+      for (int p = TEAM_ITEM; p < job.pixels; p += TEAM) sum += vload16(0, from + p * job.x_pixel);
+    } else {
+      for (int p = TEAM_ITEM; p < job.pixels; p += TEAM) {
+        const int row = has_gaps ? p / job.width : 0;
+        sum += lanesOf(job.x_type, x, image + row * job.x_row + (p - row * job.width) * job.x_pixel, lanes);
+      }
     }
     sum = teamSums(sum, shared_lanes);
     if (TEAM_ITEM > 0) return;
@@ -48,11 +60,24 @@ __kernel void squeezeExcite(__global const void* x, __global const float* reduce
     for (int i = 0; i < lanes; ++i) means[place * job.channels + channel + i] = lane[i];
     return;
   }
-  const int image = place / job.pixels, pixel = place - image * job.pixels, row = pixel / job.width;
+  const int strips = (job.pixels + STRIP - 1) / STRIP, image = place / strips;
   if (image >= job.images) return;
-  const int at = image * job.x_image + row * job.x_row + (pixel - row * job.width) * job.x_pixel + channel;
-  const float16 value = lanesOf(job.x_type, x, at, lanes);
+  const int first = STRIP * (place - image * strips), count = min(STRIP, job.pixels - first);
   const float16 factor = partOf(factors + image * job.channels + channel, lanes);
+  float16 values[STRIP];
+  int row = first / job.width, column = first - row * job.width;
+  for (int p = 0; p < count; ++p) {
+    const int at = image * job.x_image + row * job.x_row + column * job.x_pixel + channel;
+    values[p] = lanesOf(job.x_type, x, at, lanes) * factor;
+    if (++column < job.width) continue;
+    column = 0;
+    ++row;
+  }
   __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
-  finishLanes(&chain, dst, tensors, place * job.channels + channel, lanes, value * factor);
+  const int position = (image * job.pixels + first) * job.channels + channel;
+#ifdef GPU
+  finishLanes(&chain, dst, tensors, position, lanes, values[0]);
+#else
+  finishRows(&chain, dst, tensors, position, job.channels, count, lanes, 1, values);
+#endif
 }
