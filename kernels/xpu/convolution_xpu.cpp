@@ -55,7 +55,7 @@ class ConvolutionOp final : public ChainOp {
 std::unique_ptr<ConvolutionOp> makeOp(OpenClDevice& device, DType dtype, const ConvolutionJob& job) {
   if (job.isDepthwise()) {
     auto op = std::make_unique<ConvolutionOp>(device, dtype, "depthwise", WorkSize{4, 16, 1}, job);
-    const std::int64_t strip = device.usesTiles() ? 1 : 4;  // pixels of a work item
+    const std::int64_t strip = device.usesTiles() ? 1 : 7;  // pixels of a work item
     op->setItems(job.padded / kLanes, job.pixels / job.width * ((job.width + strip - 1) / strip));
     return op;
   }

@@ -214,7 +214,7 @@ float16 channelsAt(__global const Element* from, int lanes, Bytes bytes) {
 #ifdef GPU
 #define STRIP 1
 #else
-#define STRIP 4
+#define STRIP 7
 #endif
 #define FOR_STRIP _Pragma("unroll") for (int p = 0; p < STRIP; ++p)
 
