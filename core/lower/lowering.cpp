@@ -167,8 +167,14 @@ LoweredNode lowerElementwise(Node* node, const Elementwise& elementwise) {
   Steps steps;
   std::vector<LoweredOperand> src{asFloat(steps, elementwise.data)};
   if (elementwise.operand != nullptr) src.push_back(asFloat(steps, elementwise.operand));
+  const bool first_is_integer = isCountable(elementwise.data);
   steps.chain(elementwise.post_ops, std::move(src));
-  return steps.finish(node);
+  LoweredNode lowered = steps.finish(node);
+  // Where floats of two types meet, the result is the wider one, whichever operand stands first.
+  const auto result = *knownDtype(node->output());
+  const auto first = first_is_integer ? at::kFloat : *knownDtype(elementwise.data);
+  if (result != first) lowered.ops.back().spec.attributes["result"] = std::string(dtypeName(dtypeOf(result)));
+  return lowered;
 }
 
 std::optional<Elementwise> elementwiseOf(Node* node) {

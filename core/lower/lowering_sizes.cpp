@@ -63,16 +63,17 @@ bool mayBeSplit(const OpSpec& spec, const std::vector<TensorDesc>& src) {
          (spec.kind == OpKind::kLayerNorm && has(3));
 }
 
+// The readers of a value take it in the dtype that it has in the graph. Complex numbers are pairs of FP32.
+void requireDtype(DType dtype, const Value* value) {
+  const DType wanted = isComplex(value) ? DType::kF32 : dtypeOf(*knownDtype(value));
+  if (dtype != wanted)
+    decline(reasons::kUnsupportedDtype, "A plan would give a result of another type than the example run.");
+}
+
 void requireResult(const TensorDesc& result, const Value* value) {
   if (result.dims.toVector() != exampleDesc(value).dims.toVector())
     decline(reasons::kShapeMismatch, "A plan would give a result of other sizes than the example run.");
-  // Between the floats that plans compute in, a pass may ask for types that the graph does not have yet.
-  const auto dtype = *knownDtype(value);
-  const bool is_float = dtype == at::kFloat || isLowPrecisionFloat(dtype);
-  if (isComplex(value) && result.dtype == DType::kF32) return;
-  const bool gives_float = result.dtype == DType::kF32 || result.dtype == DType::kBf16 || result.dtype == DType::kF16;
-  if (result.dtype != dtypeOf(dtype) && !(is_float && gives_float))
-    decline(reasons::kUnsupportedDtype, "A plan would give a result of another type than the example run.");
+  requireDtype(result.dtype, value);
 }
 
 }  // namespace

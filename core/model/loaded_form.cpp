@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/extension/mixed_norms.h"
+#include "core/extension/refused_bf16.h"
 #include "core/extension/torchvision_operators.h"
 #include "core/extension/write_out_extension.h"
 #include "core/file/pt_file.h"
@@ -172,7 +173,10 @@ LoadedForm bringIntoForm(Module& module, const FormHints& hints) {
         "The file was written by Intel Extension for PyTorch; {} of its operators became operators of PyTorch.",
         operators));
   }
-  if (hints.holds_bf16) widenMixedNorms(module);
+  if (hints.holds_bf16) {
+    widenMixedNorms(module);
+    widenRefusedBf16(module);
+  }
   const std::vector<std::string> own = hints.has_own_operators ? takeOwnOperators(module) : std::vector<std::string>();
   if (!own.empty()) {
     form.notes.push_back(fmt::format("{} of torchvision {} computed by ipex-studio; a portable export names {} again.",

@@ -264,15 +264,10 @@ class CastInserter {
       if (knownDtype(holder->input(index)) == at::kFloat)
         rewriter_.replaceInput(holder, index, castValue(holder->input(index), holder));
     }
-    if (operation.role == CastRole::kLower) {
-      node = convertWeights(node);
-    } else {
-      node = convertFollower(node);
-    }
-    for (Value* result : node->outputs()) {
-      setDtype(result, low_.type);
-      converted_.emplace_back(result, node);
-    }
+    // First, because lowering a node asks that its result has the dtype that its operands give.
+    for (Value* result : node->outputs()) setDtype(result, low_.type);
+    node = operation.role == CastRole::kLower ? convertWeights(node) : convertFollower(node);
+    for (Value* result : node->outputs()) converted_.emplace_back(result, node);
     converted_nodes_.insert(node);
   }
 

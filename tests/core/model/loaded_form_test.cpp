@@ -47,6 +47,42 @@ TEST(LoadedForm, NormsOfBf16WithWeightsInFp32Run) {
   EXPECT_LT((at::group_norm(normed, 2, scale, shift) - y.to(at::kFloat)).abs().max().item<double>(), 0.1);
 }
 
+// Autocast makes them BF16, which PyTorch computes since 2.0; weights in attributes have no dtype in the code.
+TEST(LoadedForm, TransposedConvolutionsOfBf16Run) {
+  for (const bool low : {true, false}) {
+    const auto dtype = low ? at::kBFloat16 : at::kFloat;
+    Module module = scriptModule(
+        "def forward(self, x):\n"
+        "    y = torch.conv_transpose2d(x, self.w, self.b, [2, 2], [1, 1], [1, 1])\n"
+        "    return torch.convolution(y, self.v, None, [1, 1], [0, 0], [1, 1], True, [0, 0], 2)\n",
+        {{"w", at::randn({4, 6, 3, 3}).to(dtype)},
+         {"b", at::randn({6}).to(dtype)},
+         {"v", at::randn({6, 2, 2, 2}).to(dtype)},
+         {"other", at::ones({1}, at::kBFloat16)}});
+    Model model = reloaded(module);
+    const auto wide = [&](const char* name) { return module.attr(name).toTensor().to(at::kFloat); };
+    const at::Tensor x = at::randn({2, 4, 5, 5}).to(dtype);
+    const at::Tensor first =
+        at::conv_transpose2d(x.to(at::kFloat), wide("w"), wide("b"), {2, 2}, {1, 1}, {1, 1}).to(dtype);
+    const at::Tensor expected = at::conv_transpose2d(first.to(at::kFloat), wide("v"), {}, {1, 1}, {0, 0}, {0, 0}, 2);
+    EXPECT_EQ(difference(call(model.module(), {x}), expected.to(dtype)), "");
+    expectSame(model.module(), {{x}, {at::randn({1, 4, 7, 6}).to(dtype)}});
+  }
+}
+
+TEST(LoadedForm, EmbeddingBagsOfBf16Run) {
+  Module module = scriptModule(
+      "def forward(self, ids, offsets):\n"
+      "    return torch.embedding_bag(self.table, ids, offsets, False, 0, False, None, False)[0]\n",
+      {{"table", at::randn({10, 4}).to(at::kBFloat16)}});
+  Model model = reloaded(module);
+  const at::Tensor ids = at::randint(10, {12}, at::kLong), offsets = at::arange(0, 12, 3, at::kLong);
+  const at::Tensor table = module.attr("table").toTensor().to(at::kFloat);
+  const at::Tensor expected = std::get<0>(at::embedding_bag(table, ids, offsets)).to(at::kBFloat16);
+  EXPECT_EQ(difference(call(model.module(), {ids, offsets}), expected), "");
+  expectSame(model.module(), {{ids, offsets}});
+}
+
 TEST(LoadedForm, AGpuIsReadAsTheCpu) {
   const Module module = classModule(
       "    w = self.w\n"
