@@ -6,6 +6,7 @@
 namespace ipex_studio {
 
 extern const Pass kCanonicalizeAttention;
+extern const Pass kCanonicalizeAutocast;
 extern const Pass kCanonicalizeBaddbmm;
 extern const Pass kCanonicalizeBatchNorm;
 extern const Pass kCanonicalizeBroadcastProduct;

@@ -16,6 +16,7 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeInplace,
       // Before whatever asks for dtypes.
       &kNarrowDouble,
+      &kCanonicalizeAutocast,
       // Before canonicalize-einsum, which writes the products that it finds.
       &kCanonicalizeBroadcastProduct,
       // Before all that looks for products and permutations, and before fold-constants, which then permutes weights.
