@@ -242,8 +242,8 @@ class RegionInside {
     double steps = 1, zero = 0;  // integers for 1; the integer that stands for 0
   };
 
-  // As the end of the operation that made a value says it, through operations that only move or choose integers. A sum
-  // with integers leaves their zero in its result, which the offset behind it takes away again; nullopt: not known.
+  // The end of the operation that made a value says it, behind operations that only move or choose integers. A sum with
+  // integers leaves their zero in its result, which the offset behind it takes away again; nullopt: not known.
   std::optional<Affine> affineOf(const PlanNode& node) const {
     for (const PlanNode* maker = &node; maker != nullptr && maker->op.stringOr("result", "") != "f32";) {
       const std::vector<PostOp>& tail = maker->op.post_ops;
@@ -259,7 +259,7 @@ class RegionInside {
     return std::nullopt;
   }
 
-  // What zeros of integers add to a sum that the last post-operation scales.
+  // The part that zeros of integers have in a sum that the last post-operation scales.
   double zeroInSum(const PlanNode& node) const {
     const std::vector<PostOp>& tail = node.op.post_ops;
     if (tail.size() < 2) return 0;

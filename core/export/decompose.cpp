@@ -90,7 +90,7 @@ Value* writeFullyConnected(StockWriter& write, const FusedOp& op) {
   IPEX_CHECK(integers && scales, "weights in groups are constants");
   const auto bits = static_cast<int>(op.spec.intOr("bits", 8));
   const std::int64_t depth = op.spec.intOr("depth", integers->size(-1));
-  const NibbleLevels* const levels = nibbleLevels(op.spec.stringOr("levels", "even"));
+  const NibbleLevels* const levels = nibbleLevels(op.spec);
   IPEX_CHECK(levels != nullptr, "shapes were inferred before");
   return write.call(
       "aten::linear",

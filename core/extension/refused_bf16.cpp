@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/extension/trial.h"
 #include "core/graph/origins.h"
 #include "core/torch/module_graphs.h"
 
@@ -17,16 +18,6 @@ using torch::jit::Node;
 using torch::jit::Value;
 
 namespace {
-
-bool isRefused(void (*compute)()) {
-  const torch::NoGradGuard no_grad;
-  try {
-    compute();
-    return false;
-  } catch (const c10::Error&) {
-    return true;
-  }
-}
 
 // libtorch 1.13 computes them as if they were not transposed, which these sizes do not allow.
 bool refusesTransposed() {

@@ -170,7 +170,7 @@ LoweredNode lowerElementwise(Node* node, const Elementwise& elementwise) {
   const bool first_is_integer = isCountable(elementwise.data);
   steps.chain(elementwise.post_ops, std::move(src));
   LoweredNode lowered = steps.finish(node);
-  // Where floats of two types meet, the result is the wider one, whichever operand stands first.
+  // The result is the wider one of two types of floats, whichever operand stands first.
   const auto result = *knownDtype(node->output());
   const auto first = first_is_integer ? at::kFloat : *knownDtype(elementwise.data);
   if (result != first) lowered.ops.back().spec.attributes["result"] = std::string(dtypeName(dtypeOf(result)));

@@ -111,27 +111,46 @@ LoweredNode lowerIndexCopy(Node* node) {
   return steps.finish(node);
 }
 
-// The indices of neighbouring axes in a list of indices, all of the same sizes, and the first of the axes.
+// The indices of neighbouring axes in a list of indices, and the first of the axes.
 struct Places {
   std::vector<Value*> indices;
   std::int64_t axis = 0;
 };
 
-Places needPlaces(Value* list) {
+Places needNeighbours(Value* list) {
   Places places;
   std::int64_t at = 0;
-  for (Value* entry : needList(list)) {
-    if (!isNone(entry)) {
+  for (Value* index : needList(list)) {
+    if (!isNone(index)) {
+      needIndex(index);
       if (places.indices.empty()) places.axis = at;
       if (at != places.axis + static_cast<std::int64_t>(places.indices.size()))
-        decline(reasons::kUnsupportedAttribute, "Indices of axes that are no neighbours.");
-      places.indices.push_back(entry);
+        decline(reasons::kUnsupportedAttribute, "Indices of axes that are not neighbours.");
+      places.indices.push_back(index);
     }
     ++at;
   }
-  if (places.indices.empty()) decline(reasons::kUnsupportedAttribute, "No index.");
+  if (places.indices.empty()) decline(reasons::kUnsupportedAttribute, "No index at all.");
+  return places;
+}
+
+// All of x along the axis, which has the size that was seen: indices are checked against that.
+LoweredOperand wholeAxis(Steps& steps, const LoweredOperand& x, std::int64_t axis, std::int64_t size) {
+  return steps.add(OpKind::kSlice,
+                   {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", size}, {"of", size}, {"step", std::int64_t{1}}},
+                   {x});
+}
+
+// The index, checked and counted from the front by a lookup in the list of valid ones.
+LoweredOperand placeOf(Steps& steps, const LoweredOperand& index, std::int64_t size) {
+  return steps.add(OpKind::kGather, {{"axis", std::int64_t{0}}, {"wrap", std::int64_t{1}}},
+                   {use(at::arange(size, at::kLong)), index});
+}
+
+// Indices of neighbouring axes that have all the same sizes, and a dimension.
+Places needPlaces(Value* list) {
+  Places places = needNeighbours(list);
   for (const Value* index : places.indices) {
-    needIndex(index);
     if (needRank(index) == 0 || knownSizes(index) != knownSizes(places.indices.front()))
       decline(reasons::kUnsupportedAttribute, "An index without a dimension, or indices of several sizes.");
   }
@@ -143,14 +162,10 @@ class IndexWriter {
  public:
   IndexWriter(Value* x, const Places& places) : sizes_(*knownSizes(x)), places_(places), x_(use(x)) {}
 
-  // All of x, with the indexed axes as one: those have the sizes that were seen, which indices are checked against.
+  // All of x, with the indexed axes as one.
   LoweredOperand whole() {
     for (std::size_t i = 0; i < places_.indices.size(); ++i) {
-      const std::int64_t size = sizeOf(i);
-      x_ = steps_.add(
-          OpKind::kSlice,
-          {{"axis", axisOf(i)}, {"begin", std::int64_t{0}}, {"end", size}, {"of", size}, {"step", std::int64_t{1}}},
-          {x_});
+      x_ = wholeAxis(steps_, x_, axisOf(i), sizeOf(i));
     }
     return flatten(x_, static_cast<std::int64_t>(places_.indices.size()));
   }
@@ -160,9 +175,7 @@ class IndexWriter {
     for (std::size_t i = 0; i < places_.indices.size(); ++i) {
       LoweredOperand index = use(places_.indices[i]);
       if (needRank(places_.indices[i]) > 1) index = steps_.add(OpKind::kReshape, {{"shape", Ints{-1}}}, {index});
-      // The lookup in the list of valid indices checks an index and counts it from the front.
-      const LoweredOperand place = steps_.add(OpKind::kGather, {{"axis", std::int64_t{0}}, {"wrap", std::int64_t{1}}},
-                                              {use(at::arange(sizeOf(i), at::kLong)), index});
+      const LoweredOperand place = placeOf(steps_, index, sizeOf(i));
       flat = i == 0 ? place : steps_.integers("add", steps_.integers("mul", flat, sizeOf(i)), place);
     }
     return flat;
@@ -231,12 +244,8 @@ class IndexBuilder {
     for (std::size_t i = 1; i < indices.size(); ++i) {
       // Strides of the joint axis are made of the sizes that were seen; the size of its first axis does not enter.
       const std::int64_t axis = axis_ + static_cast<std::int64_t>(i), size = sizes_[static_cast<std::size_t>(axis)];
-      x_ = steps_.add(
-          OpKind::kSlice,
-          {{"axis", axis}, {"begin", std::int64_t{0}}, {"end", size}, {"of", size}, {"step", std::int64_t{1}}}, {x_});
-      // The lookup in the list of valid indices checks an index and counts it from the front.
-      const LoweredOperand place = steps_.add(OpKind::kGather, {{"axis", std::int64_t{0}}, {"wrap", std::int64_t{1}}},
-                                              {use(at::arange(size, at::kLong)), use(indices[i])});
+      x_ = wholeAxis(steps_, x_, axis, size);
+      const LoweredOperand place = placeOf(steps_, use(indices[i]), size);
       flat = steps_.integers("add", steps_.integers("mul", flat, use(at::scalar_tensor(size, at::kLong))), place);
     }
     if (indices.size() > 1)
@@ -258,21 +267,9 @@ class IndexBuilder {
 // aten::index(x, indices?[])
 LoweredNode lowerIndex(Node* node) {
   if (needRank(node->input(0)) == 0) decline(reasons::kUnsupportedAttribute, "A scalar has no dimensions.");
-  std::vector<Value*> indices;
-  std::int64_t axis = -1, at = 0;
-  for (Value* index : needList(node->input(1))) {
-    if (!isNone(index)) {
-      needIndex(index);
-      if (axis < 0) axis = at;
-      if (at != axis + static_cast<std::int64_t>(indices.size()))
-        decline(reasons::kUnsupportedAttribute, "Indices of axes that are not neighbours.");
-      indices.push_back(index);
-    }
-    ++at;
-  }
-  if (indices.empty()) decline(reasons::kUnsupportedAttribute, "No index at all.");
-  IndexBuilder builder(node->input(0), axis);
-  builder.pick(indices);
+  const Places places = needNeighbours(node->input(1));
+  IndexBuilder builder(node->input(0), places.axis);
+  builder.pick(places.indices);
   return builder.finish(node);
 }
 

@@ -13,10 +13,9 @@ struct LayerWeights {
   at::Tensor from_input, from_hidden, input_bias, hidden_bias, projection;
 };
 
-bool isNarrow(std::optional<at::ScalarType> dtype) { return dtype == at::kBFloat16 || dtype == at::kHalf; }
-
 at::Tensor needWeight(const std::optional<at::Tensor>& tensor) {
-  if (!tensor || !tensor->defined() || (tensor->scalar_type() != at::kFloat && !isNarrow(tensor->scalar_type())))
+  if (!tensor || !tensor->defined() ||
+      (tensor->scalar_type() != at::kFloat && !isLowPrecisionFloat(tensor->scalar_type())))
     decline(reasons::kWeightsNotConstant, "The weights of this recurrent layer are not constant.");
   return tensor->to(at::kFloat);
 }
@@ -64,13 +63,13 @@ class RecurrentBuilder {
 
   // The value in FP32.
   LoweredOperand inFp32(Value* value) {
-    return isNarrow(knownDtype(value)) ? cast(use(value), DType::kF32) : use(value);
+    return isLowPrecisionFloat(knownDtype(value)) ? cast(use(value), DType::kF32) : use(value);
   }
 
   // Concatenates the parts along the axis, as `result` in its dtype if one is given.
   LoweredOperand join(const std::vector<LoweredOperand>& parts, std::int64_t axis, Value* result = nullptr) {
-    if (result != nullptr && isNarrow(knownDtype(result)))
-      return cast(join(parts, axis), knownDtype(result) == at::kBFloat16 ? DType::kBf16 : DType::kF16, {result});
+    if (result != nullptr && isLowPrecisionFloat(knownDtype(result)))
+      return cast(join(parts, axis), dtypeOf(*knownDtype(result)), {result});
     const std::vector<Value*> dst = result != nullptr ? std::vector<Value*>{result} : std::vector<Value*>{};
     OpSpec spec;
     if (parts.size() == 1) {

@@ -91,7 +91,7 @@ namespace {
 Verdict inferGroupedLinear(const OpSpec& spec, const Descs& src, Descs* dst) {
   const Dims &x = src[0].dims, &w = src[1].dims, &scales = src[2].dims;
   const std::int64_t group = spec.intOr("group", 0), bits = spec.intOr("bits", 8);
-  const bool levels = bits == 4 ? nibbleLevels(spec.stringOr("levels", "even")) != nullptr : !spec.has("levels");
+  const bool levels = bits == 4 ? nibbleLevels(spec) != nullptr : !spec.has("levels");
   const bool known =
       group > 0 && group <= kLargestGroup && group % kNibbleBlock == 0 && (bits == 8 || bits == 4) && levels;
   if (!known || x.rank < 1 || w.rank != 2) return Verdict::no("groups of weights are wrong");

@@ -9,13 +9,15 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/op/op_spec.h"
+
 namespace ipex_studio {
 
 constexpr std::int64_t kNibbleBlock = 32;  // weights that are packed together; groups are multiples of it
 constexpr std::int64_t kNibbleZero = 8;    // the place of the even level 0
 constexpr std::int64_t kLargestGroup = 1 << 20;
 
-// What the places of 4 bits stand for before they are scaled, in rising order.
+// The numbers that the places of 4 bits stand for before they are scaled, in rising order.
 using NibbleLevels = std::array<float, 16>;
 inline constexpr NibbleLevels kEvenLevels = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
 // NF4: quantiles of a normal distribution, from -1 to 1 (Dettmers et al., QLoRA, arXiv:2305.14314, appendix E).
@@ -40,6 +42,8 @@ inline constexpr NibbleLevels kNf4Levels = {-1.0F,
 inline const NibbleLevels* nibbleLevels(std::string_view name) {
   return name == "even" ? &kEvenLevels : name == "nf4" ? &kNf4Levels : nullptr;
 }
+// Those of an operation with weights of 4 bits.
+inline const NibbleLevels* nibbleLevels(const OpSpec& spec) { return nibbleLevels(spec.stringOr("levels", "even")); }
 
 constexpr std::int64_t nibbleRowBytes(std::int64_t depth) {
   return (depth + kNibbleBlock - 1) / kNibbleBlock * (kNibbleBlock / 2);

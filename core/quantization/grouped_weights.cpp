@@ -22,15 +22,14 @@ inline float wholeLevel(float number, float low, float high) {
   return std::min(std::max((bounded + kMagic) - kMagic, low), high);
 }
 
-// Whole numbers from `low` to `high`.
+// Whole numbers from `low` to `high`; `zero` is stored for 0.
 struct WholeLevels {
   float low = 0, high = 0;
+  std::int32_t zero = 0;
 
   float nearest(float number) const { return wholeLevel(number, low, high); }
-  // What is stored for the level next to `number`.
-  std::int32_t stored(float number, bool four) const {
-    return static_cast<std::int32_t>(nearest(number)) + (four ? static_cast<std::int32_t>(kNibbleZero) : 0);
-  }
+  // The integer that is stored for the level next to `number`.
+  std::int32_t stored(float number) const { return static_cast<std::int32_t>(nearest(number)) + zero; }
 };
 
 // Sixteen levels in rising order, from -1 to 1.
@@ -38,12 +37,12 @@ struct ListedLevels {
   const NibbleLevels& levels;
   float low = -1, high = 1;
 
-  std::int32_t stored(float number, bool) const {
+  std::int32_t stored(float number) const {
     std::int32_t place = 0;
     for (std::size_t i = 1; i < levels.size(); ++i) place += number > (levels[i - 1] + levels[i]) / 2 ? 1 : 0;
     return place;
   }
-  float nearest(float number) const { return levels[static_cast<std::size_t>(stored(number, true))]; }
+  float nearest(float number) const { return levels[static_cast<std::size_t>(stored(number))]; }
 };
 
 template <class Levels>
@@ -96,7 +95,7 @@ void quantizeTo(const at::Tensor& weights, std::int64_t group, bool four, const 
         const float scale = groupScale(row + first, last - first, levels), inverse = 1 / scale;
         scales[n * groups + g] = scale;
         for (std::int64_t k = first; k < last; ++k) {
-          const std::int32_t stored = levels.stored(row[k] * inverse, four);
+          const std::int32_t stored = levels.stored(row[k] * inverse);
           if (!four) {
             bytes[n * row_bytes + k] = static_cast<std::uint8_t>(static_cast<std::int8_t>(stored));
             continue;
@@ -125,7 +124,7 @@ GroupedWeights quantizeGroups(const at::Tensor& weights, int bits, std::int64_t 
   if (four && &levels != &kEvenLevels) {
     quantizeTo(plain, group, four, ListedLevels{levels}, &result);
   } else {
-    quantizeTo(plain, group, four, four ? WholeLevels{-8, 7} : WholeLevels{-127, 127}, &result);
+    quantizeTo(plain, group, four, four ? WholeLevels{-8, 7, kNibbleZero} : WholeLevels{-127, 127, 0}, &result);
   }
   return result;
 }

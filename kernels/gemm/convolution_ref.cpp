@@ -39,7 +39,7 @@ void refGroupedLinear(const RefCall& call, std::int64_t group) {
   const std::int64_t columns = w.dims[0], inner = x.dims[x.dims.rank - 1], groups = groupCount(inner, group);
   const std::int64_t rows = columns == 0 ? 0 : y.dims.count() / columns;
   const bool four_bits = call.spec.intOr("bits", 8) == 4;
-  const NibbleLevels& levels = *nibbleLevels(call.spec.stringOr("levels", "even"));
+  const NibbleLevels& levels = *nibbleLevels(call.spec);
   const auto weight = [&](std::int64_t c, std::int64_t k) {
     if (!four_bits) return w.data[c * w.dims[1] + k];
     const auto byte = static_cast<std::int64_t>(w.data[c * w.dims[1] + nibbleByte(k)]);

@@ -23,7 +23,6 @@ struct WeightUpconversion {
   TensorDesc w;
   std::int64_t depth = 0, group = 0;  // group 0: no scales
   bool four_bits = false;
-  std::string levels_name;
   const NibbleLevels* levels;
 
   explicit WeightUpconversion(const PrepareArgs& args)
@@ -31,13 +30,15 @@ struct WeightUpconversion {
         depth(w.dims[1]),
         group(args.spec.intOr("group", 0)),
         four_bits(args.spec.intOr("bits", 8) == 4),
-        levels_name(args.spec.stringOr("levels", "even")),
-        levels(nibbleLevels(levels_name)) {
+        levels(nibbleLevels(args.spec)) {
     if (four_bits) depth = args.spec.intOr("depth", 0);
   }
 
   std::string form() const {
-    return fmt::format("f32 of {} {} strides {} groups of {}", four_bits ? levels_name + " nibbles" : "s8",
+    return fmt::format("f32 of {} {} strides {} groups of {}",
+                       !four_bits              ? "s8"
+                       : levels == &kNf4Levels ? "nf4 nibbles"
+                                               : "nibbles",
                        w.dims.str(), w.strides.str(), group);
   }
 

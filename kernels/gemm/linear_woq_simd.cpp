@@ -369,7 +369,7 @@ class LinearWoq final : public Kernel {
     job.columns = w.dims[0];
     job.rows = args.dst[0].dims.count() / job.columns;
     job.depth = matrix.dims[1];
-    if (args.spec.intOr("bits", 8) == 4) job.levels = nibbleLevels(args.spec.stringOr("levels", "even"));
+    if (args.spec.intOr("bits", 8) == 4) job.levels = nibbleLevels(args.spec);
     job.group = args.spec.intOr("group", 0);
     job.groups = job.group == 0 ? 0 : groupCount(job.depth, job.group);
     job.w_stride = w.dims[1];

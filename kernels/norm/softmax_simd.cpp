@@ -11,8 +11,7 @@
 #include <limits>
 #include <numeric>
 
-#include "kernels/common/bf16-inl.h"
-#include "kernels/common/f16-inl.h"
+#include "kernels/common/byte_convert-inl.h"
 #include "kernels/common/partial_vector-inl.h"
 #include "kernels/common/row_job.h"
 #include "kernels/common/vector_math-inl.h"
@@ -271,35 +270,26 @@ void runSoftmax(const SoftmaxJob& job, const float* x, const float* mask, float*
   }
 }
 
-void upconvert(DType dtype, const std::uint16_t* from, float* to, std::int64_t count) {
-  if (dtype == DType::kBf16) return upconvertBf16(from, to, static_cast<std::size_t>(count));
-  upconvertF16(from, to, static_cast<std::size_t>(count));
-}
-
 // `scratch`: two rows.
 void runNarrowSoftmax(const SoftmaxJob& job, const std::uint16_t* x, const void* mask, std::uint16_t* y, float* scratch,
                       std::int64_t begin, std::int64_t end) {
   const int loops = job.outer.loops();
   float* const added = scratch + job.size;
+  const auto size = static_cast<std::size_t>(job.size);
   for (std::int64_t row = begin; row < end; ++row) {
-    upconvert(job.dtype, x + job.outer.offset(1, row, loops), scratch, job.size);
+    upconvertValues(job.dtype, x + job.outer.offset(1, row, loops), scratch, size);
     const float* offsets = added;
     if (job.has_mask) {
       const std::int64_t at = job.outer.offset(2, row, loops);
       if (job.mask_dtype == DType::kF32) {
         offsets = static_cast<const float*>(mask) + at;
       } else {
-        upconvert(job.mask_dtype, static_cast<const std::uint16_t*>(mask) + at, added,
-                  job.mask_stride == 0 ? 1 : job.size);
+        upconvertValues(job.mask_dtype, static_cast<const std::uint16_t*>(mask) + at, added,
+                        job.mask_stride == 0 ? 1 : size);
       }
     }
     softmaxAnyRow(job, scratch, offsets, scratch);
-    std::uint16_t* const to = y + job.outer.offset(0, row, loops);
-    if (job.dtype == DType::kBf16) {
-      downconvertToBf16(scratch, to, static_cast<std::size_t>(job.size));
-    } else {
-      downconvertToF16(scratch, to, static_cast<std::size_t>(job.size));
-    }
+    downconvertValues(job.dtype, scratch, y + job.outer.offset(0, row, loops), size);
   }
 }
 
@@ -309,6 +299,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include "core/op/kernel.h"
+#include "core/op/low_precision_floats.h"
 #include "kernels/common/parallel.h"
 
 namespace ipex_studio {
@@ -353,8 +344,6 @@ class NarrowSoftmaxOp final : public PreparedOp {
   }
 };
 
-bool isNarrow(DType dtype) { return dtype == DType::kBf16 || dtype == DType::kF16; }
-
 TensorDesc without(const TensorDesc& desc, int axis) {
   TensorDesc rest = desc;
   rest.dims[axis] = 1;
@@ -367,7 +356,7 @@ class SoftmaxSimd final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     const DType dtype = args.src[0].dtype;
-    if ((dtype != DType::kF32 && !isNarrow(dtype)) || args.dst[0].dtype != dtype) return Verdict::no("dtype");
+    if (!isFloatDtype(dtype) || args.dst[0].dtype != dtype) return Verdict::no("dtype");
     const TensorDesc& mask = args.src[1];
     if (!mask.absent() && mask.dtype != DType::kF32 && mask.dtype != dtype) return Verdict::no("dtype");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
@@ -385,7 +374,7 @@ class SoftmaxSimd final : public Kernel {
     // If the axis is not innermost in a dense copy of x either, neighbouring columns are computed together.
     const bool rows = x.strides[axis] == 1 && y.strides[axis] == 1;
     if (!rows) x = y;
-    if (!rows && isNarrow(dtype)) {
+    if (!rows && isLowPrecisionFloat(dtype)) {
       *reason = "axis";
       return nullptr;
     }
@@ -417,7 +406,7 @@ class SoftmaxSimd final : public Kernel {
       return nullptr;
     }
     if (!rows) takeColumns(y.strides[axis], &job);
-    std::unique_ptr<PreparedOp> op = isNarrow(dtype) ? narrowOp(job, args.target) : wideOp(job, args.target);
+    std::unique_ptr<PreparedOp> op = isLowPrecisionFloat(dtype) ? narrowOp(job, args.target) : wideOp(job, args.target);
     op->src = {x, mask};
     op->dst = {y};
     op->packed = {false, false};

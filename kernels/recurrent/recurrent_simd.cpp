@@ -111,6 +111,7 @@ HWY_AFTER_NAMESPACE();
 
 #include "core/op/kernel.h"
 #include "kernels/common/parallel.h"
+#include "kernels/common/recurrent_operands.h"
 
 namespace ipex_studio {
 namespace {
@@ -203,14 +204,7 @@ class RecurrentSimd final : public Kernel {
  public:
   const char* name() const override { return "recurrent_simd"; }
 
-  Verdict supports(const PrepareArgs& args) const override {
-    for (const TensorDesc& src : args.src) {
-      if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
-    }
-    if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
-    if (args.dst[0].dims.count() == 0) return Verdict::no("empty");
-    return args.constant[1] != nullptr && args.src[1].block == 0 ? Verdict::yes() : Verdict::no("weights");
-  }
+  Verdict supports(const PrepareArgs& args) const override { return supportsRecurrence(args); }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string*) const override {
     auto op = std::make_unique<RecurrentOp>();

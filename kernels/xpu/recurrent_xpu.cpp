@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "kernels/common/recurrent_operands.h"
 #include "kernels/xpu/device_op.h"
 #include "kernels/xpu/image_xpu.h"
 
@@ -103,14 +104,7 @@ class RecurrentXpu final : public Kernel {
  public:
   const char* name() const override { return "recurrent_xpu"; }
 
-  Verdict supports(const PrepareArgs& args) const override {
-    for (const TensorDesc& src : args.src) {
-      if (!src.absent() && src.dtype != DType::kF32) return Verdict::no("dtype");
-    }
-    if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
-    if (args.dst[0].dims.count() == 0) return Verdict::no("empty");
-    return args.constant[1] != nullptr && args.src[1].block == 0 ? Verdict::yes() : Verdict::no("weights");
-  }
+  Verdict supports(const PrepareArgs& args) const override { return supportsRecurrence(args); }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     const TensorDesc gates = contiguousDesc(DType::kF32, args.src[0].dims);

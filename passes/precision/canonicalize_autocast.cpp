@@ -37,7 +37,7 @@ std::optional<AutocastMatch> matchAutocast(PassContext&, const Node* node, Decli
     *why = {reasons::kUnknownShape, "The type of its operand was not seen in the example run."};
     return std::nullopt;
   }
-  const bool casts = *enabled && (reduces ? *dtype == at::kFloat : *dtype == at::kHalf || *dtype == at::kBFloat16);
+  const bool casts = *enabled && (reduces ? *dtype == at::kFloat : isLowPrecisionFloat(dtype));
   if (!casts) return AutocastMatch{};
   return AutocastMatch{reduces ? static_cast<at::ScalarType>(*low) : at::kFloat};
 }

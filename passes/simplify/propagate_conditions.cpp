@@ -34,7 +34,7 @@ bool isInside(const Node* node, const Block* block) {
   return node != nullptr;
 }
 
-// What reads the condition or a question like it inside of a branch, and what it reads there.
+// An operand inside of a branch that is the condition or a question like it, and its value there.
 struct Known {
   Node* user = nullptr;
   std::size_t input = 0;
@@ -92,9 +92,8 @@ bool readCondition(Node* node, PassContext& context) {
       condition = context.rewriter.create("aten::__not__", {condition}, node)->output();
       condition->setType(c10::BoolType::get());
     }
-    const std::vector<OriginId> origins = context.rewriter.origins().of(node->input(0)->node());
     context.rewriter.replaceAll({}, {node->output(result)}, {condition}, "a result that repeats the condition");
-    if (!*plain) context.rewriter.origins().set(condition, origins);
+    if (!*plain) context.rewriter.origins().set(condition, context.rewriter.origins().of(node->input(0)->node()));
     changed = true;
   }
   return changed;

@@ -45,6 +45,21 @@ std::string itemText(const std::vector<JobSummary>& jobs, const LibraryItem& ite
   return item.job > 0 ? fmt::format("Job {} of {}", item.job, file) : fmt::format("The model {}", file);
 }
 
+int addKernelTimes(const CommandLine& line) {
+  std::ifstream file;
+  if (line.other != "-") file.open(line.other);
+  std::istream& source = line.other == "-" ? std::cin : file;
+  if (!source) throw Error(ExitCode::kUsage, printable(line.other) + " cannot be read.");
+  MemoryTuningStore added;
+  added.readText({std::istreambuf_iterator<char>(source), {}});
+  if (added.empty()) throw Error(ExitCode::kUsage, printable(line.other) + " holds no times of kernels.");
+  JobDatabase database(line.database);
+  database.recordTuning(added);
+  if (database.problem()) throw *database.problem();
+  std::fprintf(stderr, "Took over the times of %zu operations and plans.\n", added.entries(false).size());
+  return static_cast<int>(ExitCode::kOk);
+}
+
 }  // namespace
 
 int nameItem(const CommandLine& line) {
@@ -120,32 +135,15 @@ int importDatabase(const CommandLine& line) {
 }
 
 int exchangeKernelTimes(const CommandLine& line) {
-  const std::string path = line.database.empty() ? defaultDatabasePath() : line.database;
-  const bool adds = !line.other.empty();
-  MemoryTuningStore added;
-  if (adds) {
-    std::ifstream file;
-    if (line.other != "-") file.open(line.other);
-    std::istream& source = line.other == "-" ? std::cin : file;
-    if (!source) throw Error(ExitCode::kUsage, printable(line.other) + " cannot be read.");
-    added.readText({std::istreambuf_iterator<char>(source), {}});
-    if (added.empty()) throw Error(ExitCode::kUsage, printable(line.other) + " holds no times of kernels.");
-  }
-  std::string known;
-  if (adds || std::filesystem::exists(path)) {
+  if (!line.other.empty()) return addKernelTimes(line);
+  std::string known = dumpJson(MemoryTuningStore().toJson(false));
+  if (std::filesystem::exists(line.database.empty() ? defaultDatabasePath() : line.database)) {
     JobDatabase database(line.database);
-    if (adds) {
-      database.recordTuning(added);
-    } else {
-      known = database.rememberedTuning();
-    }
+    const std::string remembered = database.rememberedTuning();
     if (database.problem()) throw *database.problem();
+    if (!remembered.empty()) known = remembered;
   }
-  if (adds) {
-    std::fprintf(stderr, "Took over the times of %zu operations and plans.\n", added.entries(false).size());
-  } else {
-    printText((known.empty() ? dumpJson(added.toJson(false)) : known) + "\n");
-  }
+  printText(known + "\n");
   return static_cast<int>(ExitCode::kOk);
 }
 

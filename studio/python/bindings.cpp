@@ -10,6 +10,7 @@
 #include "core/extension/mixed_norms.h"
 #include "core/extension/write_out_extension.h"
 #include "core/model/model.h"
+#include "core/quantization/grouped_weights.h"
 #include "core/record/options.h"
 #include "core/runtime/machine_facts.h"
 #include "passes/optimize.h"
@@ -89,6 +90,7 @@ PYBIND11_MODULE(_engine, m) {
       .def("configuration", &Quantizer::configuration, py::arg("recipe"), py::arg("list"))
       .def("planned", &Quantizer::planned, py::arg("recipe"))
       .def("portable", &Quantizer::portable, py::arg("recipe"));
+  m.attr("NF4_LEVELS") = py::cast(std::vector<float>(kNf4Levels.begin(), kNf4Levels.end()));
   py::class_<TunedPlan>(m, "TunedPlan",
                         "A planned torch._C.ScriptModule that chooses kernels by measuring in its first run.")
       .def(py::init(&tunedPlanForPython), py::arg("module"), py::arg("inputs"), py::arg("record"), py::arg("budget_s"))

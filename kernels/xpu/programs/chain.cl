@@ -309,6 +309,16 @@ void finishLanes(const Chain* chain, __global void* dst, __global const void* co
   finishAt(chain, dst, tensors, &point, lanes, value);
 }
 
+// As below; work items of a GPU have few.
+void finishRows(const Chain* chain, __global void* dst, __global const void* const* tensors, int position, int step,
+                int rows, int columns, int vectors, float16* values) {
+  const int taken = min(columns, 16 * vectors);
+  for (int r = 0; r < rows; ++r) {
+    for (int v = 0; 16 * v < taken; ++v)
+      finishLanes(chain, dst, tensors, position + r * step + 16 * v, min(16, taken - 16 * v), values[r * vectors + v]);
+  }
+}
+
 #else
 
 // True if the chain takes whole vectors of FP32 along the innermost loop, or one number for all of it.

@@ -273,9 +273,5 @@ __kernel void depthwise(__global const Element* x, __global const Element* weigh
   }
   __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
   const int position = (row * job.width + first) * job.groups + channel;
-#ifdef GPU
-  finishLanes(&chain, dst, tensors, position, lanes, sum[0]);
-#else
   finishRows(&chain, dst, tensors, position, job.groups, count, lanes, 1, sum);
-#endif
 }

@@ -75,9 +75,5 @@ __kernel void squeezeExcite(__global const void* x, __global const float* reduce
   }
   __global const void* tensors[MAX_TENSORS] = CHAIN_TENSORS;
   const int position = (image * job.pixels + first) * job.channels + channel;
-#ifdef GPU
-  finishLanes(&chain, dst, tensors, position, lanes, values[0]);
-#else
   finishRows(&chain, dst, tensors, position, job.channels, count, lanes, 1, values);
-#endif
 }

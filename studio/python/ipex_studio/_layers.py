@@ -7,6 +7,7 @@ from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
 from . import _engine  # noqa: F401 - brings the operators
+from ._libraries import brought
 from ._patched import drop_role, patch, role
 from ._versions import autocast_dtype, autocast_is_on
 
@@ -129,8 +130,7 @@ _FORWARDS: Dict[type, Callable] = {nn.Conv1d: _convolution(1), nn.Conv2d: _convo
 
 def _forward_of(kind: type) -> Optional[Callable]:
     """What makes forward() of a class of layers; None for others. PyTorch Geometric has a linear layer of its own."""
-    is_linear = kind.__name__ == "Linear" and kind.__module__ == "torch_geometric.nn.dense.linear"
-    return _linear if is_linear else _FORWARDS.get(kind)
+    return _linear if kind is brought("torch_geometric.nn.dense.linear.Linear") else _FORWARDS.get(kind)
 
 
 @role(_ROLE)

@@ -8,7 +8,6 @@ order and may change from call to call: they are sorted anew in each.
 import ast
 import functools
 import inspect
-import sys
 import textwrap
 import threading
 import types
@@ -17,6 +16,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 import torch
 
 from . import _engine  # noqa: F401 - brings the operators
+from ._libraries import brought
 from ._patched import drop_role, patch, role
 from ._versions import autocast_is_on, is_traced
 from .nn.graph import CSRGraph
@@ -93,12 +93,6 @@ def _form_of(message: Callable) -> Optional[_Form]:
     if form.number and form.number.endswith(("_i", "_j")):
         return None
     return form._replace(features=form.features[:-2])
-
-
-def _geometric(name: str) -> Any:
-    """A member of torch_geometric if a model brought it, by its full name."""
-    module, member = name.rsplit(".", 1)
-    return getattr(sys.modules.get(module), member, None)
 
 
 def _reduction(layer: Any) -> Optional[str]:
@@ -236,7 +230,7 @@ def _edge_updater(base: type) -> Callable:
 
 def _softmax(src, index=None, ptr=None, num_nodes=None, dim=0):
     """torch_geometric.utils.softmax for the code of a layer."""
-    stock = _geometric("torch_geometric.utils.softmax")
+    stock = brought("torch_geometric.utils.softmax")
     kept = getattr(_local, "kept", None)
     fits = ptr is None and num_nodes is not None and dim == 0 and _is_index(index, 1) and _may_compute() and \
         type(src) is torch.Tensor and src.dtype in _FLOATS and src.dim() in (1, 2) and len(src) == len(index)
@@ -251,7 +245,7 @@ def _softmax(src, index=None, ptr=None, num_nodes=None, dim=0):
 
 def _with_our_softmax(method: Any) -> Optional[Callable]:
     """A method of a layer that calls torch_geometric.utils.softmax, with ours in its place; None for others."""
-    stock = _geometric("torch_geometric.utils.softmax")
+    stock = brought("torch_geometric.utils.softmax")
     if not isinstance(method, types.FunctionType) or stock is None or "softmax" not in method.__code__.co_names or \
             method.__globals__.get("softmax") is not stock:
         return None
@@ -263,7 +257,7 @@ def _with_our_softmax(method: Any) -> Optional[Callable]:
 
 @role(_ROLE)
 def _message_members(base: type) -> Dict[str, Any]:
-    stock = _geometric("torch_geometric.nn.MessagePassing")
+    stock = brought("torch_geometric.nn.MessagePassing")
     members: Dict[str, Any] = {}
     form = _form_of(base.message)
     if base.aggregate is stock.aggregate:
@@ -285,7 +279,7 @@ def _message_members(base: type) -> Dict[str, Any]:
 
 def pass_messages_by_kernels(model: torch.nn.Module) -> Dict[str, int]:
     """Lets layers of PyTorch Geometric sum their messages by kernels of ours, and returns how many of each class do."""
-    stock = _geometric("torch_geometric.nn.MessagePassing")
+    stock = brought("torch_geometric.nn.MessagePassing")
     counts: Dict[str, int] = {}
     for module in model.modules() if stock is not None else ():
         if isinstance(module, stock) and "_ipex_role" not in type(module).__dict__:

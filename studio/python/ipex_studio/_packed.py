@@ -1,11 +1,11 @@
 """Layers of inference whose weights are packed once, each by itself: what optimize(model) does without plans."""
-import sys
 from typing import Any, Callable, Dict, Optional
 
 import torch
 from torch import nn
 
 from . import _engine  # noqa: F401 - brings the operators
+from ._libraries import brought
 from ._patched import drop_role, patch, role
 from ._told import tell
 from ._versions import autocast_is_on, is_traced
@@ -71,12 +71,11 @@ def _transposed_linear(base: type) -> Callable:
 
 def _forwards() -> Dict[type, Callable]:
     found: Dict[type, Callable] = {nn.Linear: _linear}
-    kind = getattr(sys.modules.get("transformers.pytorch_utils"), "Conv1D", None)
-    if isinstance(kind, type):
-        found[kind] = _transposed_linear
-    kind = getattr(sys.modules.get("torch_geometric.nn.dense.linear"), "Linear", None)
-    if isinstance(kind, type):
-        found[kind] = _channel_linear
+    for name, forward in (("transformers.pytorch_utils.Conv1D", _transposed_linear),
+                          ("torch_geometric.nn.dense.linear.Linear", _channel_linear)):
+        kind = brought(name)
+        if isinstance(kind, type):
+            found[kind] = forward
     return found
 
 

@@ -42,7 +42,7 @@ TEST(MachineLoad, PiecesAreWeightedByTime) {
   EXPECT_EQ(sum.slowest_chain_ns, 40'000);
 }
 
-// Who spins while the machine is watched.
+// The process that spins while the machine is watched.
 enum class Spins { kNobody, kThisProcess, kAnother };
 
 NoiseRecord seenWhile(Spins spins) {

@@ -27,7 +27,7 @@ TensorDesc laidOut(DType dtype, const Dims& dims, const Axes& axes, std::int64_t
   return desc;
 }
 
-// Where the elements lie, in the order of the axes.
+// The offsets of the elements, in the order of the axes.
 std::vector<std::size_t> placesOf(const TensorDesc& desc) {
   std::vector<std::size_t> places;
   for (std::int64_t i = 0; i < desc.dims.count(); ++i) {

@@ -60,7 +60,7 @@ TEST(TuningTest, IsMeasuredOnceAndRemembered) {
   }
 }
 
-// What db kernels prints is what it takes elsewhere, and what a run there then knows.
+// The times that db kernels prints are those that it takes elsewhere, and that a run there then knows.
 TEST(TuningTest, GoesFromDatabaseToDatabase) {
   const Sandpit pit;
   const std::vector<std::string> bench{

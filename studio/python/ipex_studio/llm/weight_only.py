@@ -8,16 +8,12 @@ from typing import Optional
 import torch
 from torch.nn import functional as stock
 
-from .. import _engine  # noqa: F401 - brings the operators
+from .. import _engine
 
 __all__ = ["WeightOnlyQuantizedLinear"]
 
 _BLOCK = 32  # weights that are packed together; groups are multiples of it
 _ZERO = 8  # the nibble of the even level 0
-# What nibbles of NF4 stand for: quantiles of a normal distribution (Dettmers et al., QLoRA, appendix E).
-_NF4 = (-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
-        -0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634,
-        0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0)
 
 
 def _pack(nibbles: torch.Tensor) -> torch.Tensor:
@@ -85,7 +81,7 @@ class WeightOnlyQuantizedLinear(torch.nn.Module):
         top = 2 ** (bits - 1) - 1
         if kind == "nf4":
             scales, zeros = groups.abs().amax(-1).clamp_min(smallest), None
-            table = torch.tensor(_NF4)
+            table = torch.tensor(_engine.NF4_LEVELS)
             levels = torch.bucketize(groups / scales[..., None], (table[1:] + table[:-1]) / 2) - _ZERO
         elif symmetric:
             scales, zeros = (groups.abs().amax(-1) / top).clamp_min(smallest), None
@@ -137,7 +133,7 @@ class WeightOnlyQuantizedLinear(torch.nn.Module):
     def dequantized(self) -> torch.Tensor:
         """The weights as float32 (N, K)."""
         places = _unpack(self.weight, self.in_features) if self.bits == 4 else self.weight
-        levels = torch.tensor(_NF4)[places.long()] if self.kind == "nf4" else places.float()
+        levels = torch.tensor(_engine.NF4_LEVELS)[places.long()] if self.kind == "nf4" else places.float()
         if self.bits == 4 and self.kind == "even":
             levels = levels - _ZERO
         group_of = torch.arange(self.in_features) // self.group
