@@ -148,21 +148,12 @@ class AotInductor(TorchEngine):
 
     def load(self, files):
         import ctypes
-        import tempfile
 
         import torch
 
         # Compiled models look for torch's symbols among those that all libraries see; Python's loader keeps them out.
         ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"), ctypes.RTLD_GLOBAL)
-        with tempfile.TemporaryDirectory() as folder:
-            package = torch._inductor.aoti_compile_and_package(
-                self.program(files), package_path=os.path.join(folder, "model.pt2"), inductor_configs={"freezing": True})
-            return torch._inductor.aoti_load_package(package)
-
-    def program(self, files):
-        import torch
-
-        return torch.export.load(files["exported"])
+        return torch._inductor.aoti_load_package(files["aotinductor"])
 
 
 class OnnxRuntime(Engine):
@@ -227,17 +218,22 @@ class OpenVino(Engine):
         return [np.array(self.request.get_output_tensor(i).data) for i in range(self.count)]
 
 
+def litert_place(name: str) -> int:
+    """The place of an argument of a converted model: the converter names them args_0, args_1, …, serving_default_args_0:0, …"""
+    return int(name.split("args_")[1].split(":")[0])
+
+
 class LiteRt(Engine):
     """LiteRT's interpreter with XNNPACK, which it uses by default."""
+
+    FILE = "litert"
 
     def __init__(self, files, inputs, threads):
         from ai_edge_litert.interpreter import Interpreter
 
-        self.interpreter = Interpreter(model_path=files["litert"], num_threads=threads)
+        self.interpreter = Interpreter(model_path=files[self.FILE], num_threads=threads)
         self.interpreter.allocate_tensors()
-        # The converter names the arguments serving_default_args_0, serving_default_args_1, …
-        places = sorted(self.interpreter.get_input_details(),
-                        key=lambda detail: int(detail["name"].split("args_")[1].split(":")[0]))
+        places = sorted(self.interpreter.get_input_details(), key=lambda detail: litert_place(detail["name"]))
         for place, array in zip(places, inputs):
             self.interpreter.set_tensor(place["index"], array.astype(place["dtype"], copy=False))  # ids become int32
         # In the order of the signature: the interpreter's own is that of the graph.
@@ -297,15 +293,6 @@ class Bf16Inductor(Bf16Context, Inductor):
     """torch.compile under autocast."""
 
 
-class Bf16AotInductor(Bf16Context, AotInductor):
-    """Exported under autocast."""
-
-    def program(self, files):
-        import torch
-
-        return torch.export.export(super().program(files).module(), tuple(self.inputs))
-
-
 class Bf16OpenVino(OpenVino):
     PRECISION = "bf16"
 
@@ -338,6 +325,12 @@ class QuantizedIpex(Ipex):
             prepared(*[torch.from_numpy(array) for array in inputs])
         module = convert(prepared)
         return torch.jit.freeze(torch.jit.trace(module, self.inputs, check_trace=False, strict=False))
+
+
+class QuantizedLiteRt(LiteRt):
+    """The quantizer's static recipe: INT8 weights and activations."""
+
+    FILE = "litert_int8"
 
 
 class ExtensionFile(TorchEngine):
@@ -382,7 +375,7 @@ BF16_ENGINES = {
     "openvino_2026_3": Bf16OpenVino,
     "ipex": Bf16Ipex,
     "inductor": Bf16Inductor,
-    "aotinductor": Bf16AotInductor,
+    "aotinductor": AotInductor,
     "optimized": IpexStudio,
 }
 # Engines in INT8, beside frozen FP32.
@@ -391,6 +384,7 @@ INT8_ENGINES = {
     "onnxruntime": QuantizedOnnxRuntime,
     "openvino": QuantizedOpenVino,
     "openvino_2026_3": QuantizedOpenVino,
+    "litert": QuantizedLiteRt,
     "ipex": QuantizedIpex,
     "optimized": IpexStudio,
 }

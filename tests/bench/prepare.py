@@ -8,7 +8,9 @@
   prepare.py module NETWORK MODEL.pt OUT.pth            the rivals' PyTorch: the same weights as a Python module
   prepare.py onnx NETWORK MODULE.pth IO.npz OUT.onnx    the rivals' PyTorch: the module as ONNX, at the size of the inputs
   prepare.py exported NETWORK MODULE.pth IO.npz OUT.pt2    the rivals' PyTorch: the module by torch.export
+  prepare.py aotinductor PROGRAM.pt2 IO.npz PRECISION THREADS OUT.pt2    AOTInductor's PyTorch: what is exported as a library
   prepare.py litert NETWORK MODULE.pth IO.npz OUT.tflite    LiteRT's PyTorch: the module converted
+  prepare.py litert_int8 MODEL.tflite SAMPLES.npz OUT.tflite    LiteRT's PyTorch: INT8 by its quantizer, calibrated on the samples
   prepare.py qdq MODEL.onnx SAMPLES.npz OUT.onnx        the rivals' PyTorch: INT8 by ONNX Runtime, calibrated on the samples
   prepare.py nncf MODEL.onnx SAMPLES.npz OUT            the rivals' PyTorch: INT8 by NNCF for OpenVINO, a folder with model.xml
 """
@@ -124,11 +126,36 @@ def write_exported(_: str, module_path: str, io: str, out: str) -> None:
         torch.export.save(torch.export.export(module, inputs), out)
 
 
+def write_aotinductor(exported: str, io: str, precision: str, threads: str, out: str) -> None:
+    torch.set_num_threads(int(threads))  # the number is written into the library
+    program = torch.export.load(exported)
+    if precision == "bf16":
+        inputs = tuple(torch.from_numpy(array) for array in engines.read_arrays(io, "in"))
+        with engines.Bf16Context.context():
+            program = torch.export.export(program.module(), inputs)
+    torch._inductor.aoti_compile_and_package(program, package_path=out, inductor_configs={"freezing": True})
+
+
 def write_litert(_: str, module_path: str, io: str, out: str) -> None:
     import litert_torch
 
     module, inputs = loaded_module(module_path, io)
     litert_torch.convert(with_gathered_bags(module), inputs).export(out)
+
+
+def write_litert_int8(model: str, samples: str, out: str) -> None:
+    from ai_edge_litert.interpreter import Interpreter
+    from ai_edge_quantizer import qtyping, quantizer, recipe
+
+    signature = Interpreter(model_path=model).get_signature_runner()
+    places = {name: (engines.litert_place(name), details["dtype"]) for name, details in signature.get_input_details().items()}
+    feeds = [{name: inputs[place].astype(dtype, copy=False) for name, (place, dtype) in places.items()}
+             for inputs in engines.read_samples(samples)]
+    quantized = quantizer.Quantizer(model, recipe.static_wi8_ai8())
+    for edge in (qtyping.TFLOperationName.INPUT, qtyping.TFLOperationName.OUTPUT):
+        # Inputs and outputs stay FP32, as those of the other engines.
+        quantized.update_quantization_recipe(".*", edge, algorithm_key=quantizer.AlgorithmName.NO_QUANTIZE)
+    quantized.quantize(quantized.calibrate({"serving_default": feeds})).export_model(out)
 
 
 def write_qdq(onnx_path: str, samples: str, out: str) -> None:
@@ -164,8 +191,8 @@ def write_nncf(onnx_path: str, samples: str, out: str) -> None:
 
 
 COMMANDS = {"io": write_io, "samples": write_samples, "recording": write_recording, "arguments": write_arguments,
-            "flags": print_flags, "module": write_module, "onnx": write_onnx, "exported": write_exported, "litert": write_litert,
-            "qdq": write_qdq, "nncf": write_nncf}
+            "flags": print_flags, "module": write_module, "onnx": write_onnx, "exported": write_exported,
+            "aotinductor": write_aotinductor, "litert": write_litert, "litert_int8": write_litert_int8, "qdq": write_qdq, "nncf": write_nncf}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](*sys.argv[2:])

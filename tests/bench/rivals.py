@@ -27,6 +27,9 @@ ROOT = os.path.dirname(os.path.dirname(FOLDER))
 MADE_FROM_MODULE = {"onnx": "rivals", "exported": "rivals", "litert": "rivals-litert"}
 SUFFIXES = {"onnx": ".onnx", "exported": ".pt2", "litert": ".tflite"}
 READ_BY = {"onnx": ("onnxruntime", "openvino", "openvino_2026_3"), "exported": ("aotinductor",), "litert": ("litert",)}
+# INT8 models: (kind, the kind of file that they are made from, suffix, engines).
+QUANTIZED_FILES = (("qdq", "onnx", ".onnx", ("onnxruntime",)), ("nncf", "onnx", ".openvino", ("openvino", "openvino_2026_3")),
+                   ("litert_int8", "litert", ".tflite", ("litert",)))
 # Our engines, and the kind of file that each loads. "optimized" comes last, so its records are the newest.
 EXPORTS = {"exact": "exact", "optimized": "compiled"}
 PAUSE_S = 0.03
@@ -95,6 +98,19 @@ class Bench:
                 errors.update({engine: str(problem) for engine in engines})
         return errors
 
+    def compile_ahead(self, scenario: Scenario, files: Dict[str, str]) -> Dict[str, str]:
+        """Compiles what AOTInductor runs; returns the errors by engine."""
+        if "aotinductor" not in self.arguments.engines or "exported" not in files:
+            return {}
+        stem = os.path.join(self.files, f"{scenario.network}-b{scenario.batch}-{scenario.precision}-{scenario.threads}")
+        try:
+            files["aotinductor"] = self.made(
+                f"{stem}-aot.pt2", self.python(environment_of("aotinductor")), os.path.join(FOLDER, "prepare.py"), "aotinductor",
+                files["exported"], files["io"], scenario.precision, str(scenario.threads), "OUT")
+        except (RuntimeError, subprocess.TimeoutExpired) as problem:
+            return {"aotinductor": str(problem)}
+        return {}
+
     def quantize(self, scenario: Scenario, files: Dict[str, str]) -> Dict[str, str]:
         """Makes the calibration samples and the other engines' INT8 models; returns the errors by engine."""
         prepare, stem = os.path.join(FOLDER, "prepare.py"), os.path.join(self.files, f"{scenario.network}-b{scenario.batch}")
@@ -103,11 +119,11 @@ class Bench:
         files["recording"] = self.made(f"{stem}-samples.io.pt", self.debian_python, prepare, "recording",
                                        files["samples"], "OUT")
         errors = {}
-        for kind, suffix, engines in (("qdq", ".onnx", ("onnxruntime",)), ("nncf", ".openvino", ("openvino", "openvino_2026_3"))):
-            if set(engines) & set(self.arguments.engines) and "onnx" in files:
+        for kind, source, suffix, engines in QUANTIZED_FILES:
+            if set(engines) & set(self.arguments.engines) and source in files:
                 try:
-                    files[kind] = self.made(f"{stem}-int8{suffix}", self.rivals_python, prepare, kind, files["onnx"],
-                                            files["samples"], "OUT")
+                    files[kind] = self.made(f"{stem}-int8{suffix}", self.python(MADE_FROM_MODULE[source]), prepare, kind,
+                                            files[source], files["samples"], "OUT")
                 except (RuntimeError, subprocess.TimeoutExpired) as problem:
                     errors.update({engine: str(problem) for engine in engines})
         return errors
@@ -214,6 +230,7 @@ class Bench:
         try:
             files = self.prepare(scenario)
             errors = self.convert(scenario, files)
+            errors.update(self.compile_ahead(scenario, files))
             if scenario.precision == "int8":
                 errors.update(self.quantize(scenario, files))
             errors.update(self.exports(row, files))

@@ -240,6 +240,29 @@ class Environments(unittest.TestCase):
             self.assertEqual(set(files), {"torchscript", "io", "module", "onnx"})
 
 
+    def test_files_are_made_where_their_engine_lives(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("rivals", "rivals-2.15", "rivals-litert"):
+                os.makedirs(os.path.join(folder, name, "bin"))
+                path = os.path.join(folder, name, "bin", "python")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(f'#!/bin/sh\nfor last; do :; done; echo {name} $3 > "$last"\n')
+                os.chmod(path, stat.S_IRWXU)
+            bench = rivals.Bench(argparse.Namespace(environments=folder, cache=folder, out=folder, timeout=20.0,
+                                                    engines=["onnxruntime", "aotinductor", "litert"]))
+            bench.debian_python = bench.rivals_python
+            files = {"torchscript": "resnet50.pt", "io": "resnet50.npz"}
+            self.assertEqual({**bench.convert(SCENARIO, files), **bench.compile_ahead(SCENARIO, files),
+                              **bench.quantize(SCENARIO, files)}, {})
+            made = {}
+            for kind in ("qdq", "aotinductor", "litert_int8"):
+                with open(files[kind], encoding="utf-8") as file:
+                    made[kind] = file.read().split()
+            self.assertEqual(made, {"qdq": ["rivals", "qdq"], "aotinductor": ["rivals-2.15", "aotinductor"],
+                                    "litert_int8": ["rivals-litert", "litert_int8"]})
+            self.assertNotIn("nncf", files)
+
+
 class Exports(unittest.TestCase):
     def test_an_export_that_fails_leaves_the_other(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -10,6 +10,7 @@ import random
 import select
 import signal
 import subprocess
+import tempfile
 import time
 from typing import Dict, List, Optional
 
@@ -27,10 +28,13 @@ class Worker:
     def __init__(self, interpreter: str, job: dict, environment: Dict[str, str], log: str, timeout_s: float):
         self.timeout_s = timeout_s
         self.log = log
+        # Engines unpack models among temporary files; a process that is killed leaves them.
+        self.scratch = tempfile.TemporaryDirectory(prefix="ipex-studio-")
         with open(log, "w", encoding="utf-8") as file:
             self.process = subprocess.Popen(
                 [interpreter, "-B", os.path.join(FOLDER, "worker.py"), json.dumps(job)], stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, stderr=file, env={**os.environ, **environment}, preexec_fn=die_with_parent)
+                stdout=subprocess.PIPE, stderr=file, env={**os.environ, **environment, "TMPDIR": self.scratch.name},
+                preexec_fn=die_with_parent)
         self.stopped = False
 
     def answer(self) -> dict:
@@ -69,6 +73,7 @@ class Worker:
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
+        self.scratch.cleanup()
         for stream in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(OSError):  # what was not sent is not needed
                 stream.close()
