@@ -18,6 +18,7 @@
 import os
 import shlex
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -133,7 +134,9 @@ def write_aotinductor(exported: str, io: str, precision: str, threads: str, out:
         inputs = tuple(torch.from_numpy(array) for array in engines.read_arrays(io, "in"))
         with engines.Bf16Context.context():
             program = torch.export.export(program.module(), inputs)
-    torch._inductor.aoti_compile_and_package(program, package_path=out, inductor_configs={"freezing": True})
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder  # holds the weights several times
+        torch._inductor.aoti_compile_and_package(program, package_path=out, inductor_configs={"freezing": True})
 
 
 def write_litert(_: str, module_path: str, io: str, out: str) -> None:

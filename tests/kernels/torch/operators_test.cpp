@@ -140,6 +140,12 @@ TEST(Operators, SchemasStay) {
           "Tensor",
           "ipex_studio::gather_rows(Tensor x, Tensor index) -> Tensor",
           "ipex_studio::scatter_rows(Tensor src, Tensor index, int rows, str reduce) -> Tensor",
+          "ipex_studio::rnnt_loss(Tensor logits, Tensor targets, Tensor logit_lengths, Tensor target_lengths, int "
+          "blank, float clamp, bool fused_log_softmax) -> Tensor",
+          "ipex_studio::rnnt_update_batch(Tensor symbols, Tensor lengths, Tensor(a!) label_col, Tensor(b!) "
+          "symbols_added, Tensor(c!) time_idxs, Tensor(d!) goes_on, Tensor(e!) ended, Tensor(f!) takes, Tensor(g!) "
+          "label_to_put, Tensor(h!) labels, Tensor(i!) next_label, Tensor(j!)[] hidden, Tensor[] new_hidden, Tensor "
+          "features, Tensor(k!) feature, int max_symbols, int blank, int first_label, int max_len) -> bool",
           "ipex_studio::segment_softmax(Tensor rowptr, Tensor? place, Tensor scores) -> Tensor",
           "ipex_studio::add_normalize_rows(Tensor x, Tensor residual, Tensor? weight, Tensor? bias, float eps, bool "
           "centered) -> (Tensor, Tensor)",

@@ -1,4 +1,5 @@
-"""Functions with gradients: interaction of features, embedding bags of many tables, and sums over graphs."""
+"""Functions with gradients: interaction of features, embedding bags of many tables, sums over graphs, and the loss of RNN
+transducers."""
 from typing import List, Optional, Sequence
 
 import torch
@@ -6,8 +7,8 @@ import torch
 from .. import _engine  # noqa: F401 - brings the operators
 from .graph import CSRGraph
 
-__all__ = ["gather_rows", "interaction", "merged_embedding_bag", "scatter_reduce", "scatter_rows", "segment_softmax",
-           "spmm"]
+__all__ = ["gather_rows", "interaction", "merged_embedding_bag", "rnnt_loss", "scatter_reduce", "scatter_rows",
+           "segment_softmax", "spmm"]
 
 
 def interaction(*features: torch.Tensor) -> torch.Tensor:
@@ -73,6 +74,25 @@ def scatter_rows(src: torch.Tensor, index: torch.Tensor, rows: int, reduce: str 
 def gather_rows(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     """x[index], rows of x (rows, …), with a gradient that does not depend on the number of threads."""
     return torch.ops.ipex_studio.gather_rows(x, index)
+
+
+def rnnt_loss(logits: torch.Tensor, targets: torch.Tensor, logit_lengths: torch.Tensor, target_lengths: torch.Tensor,
+              blank: int = -1, clamp: float = -1, reduction: str = "mean",
+              fused_log_softmax: bool = True) -> torch.Tensor:
+    """The loss of RNN transducers (Graves, 2012), with the arguments of torchaudio.functional.rnnt_loss.
+
+    logits: (B, T, U + 1, V), floats, what the joiner gives; targets: (B, U), logit_lengths and target_lengths: (B,), int32
+    or int64. blank: its class, -1 the last. clamp: if positive, the bound of the gradient's magnitude before it is
+    multiplied by that of the loss. Without fused_log_softmax, logits are logarithms of probabilities. Returns a number
+    for "mean" and "sum", (B,) for "none", float64 for such logits and else float32. What lies beyond a sample's lengths
+    is not read and has the gradient 0; a target that is impossible costs infinity. Memory beyond logits and their
+    gradient: 3 numbers for each of B·T·(U + 1) nodes. Has a first derivative, whose bits are the same for any number of
+    threads. Raises ValueError for another reduction, IndexError for a target or length that does not fit.
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"rnnt_loss: reduction '{reduction}' is none of mean, sum and none")
+    costs = torch.ops.ipex_studio.rnnt_loss(logits, targets, logit_lengths, target_lengths, blank, clamp, fused_log_softmax)
+    return costs if reduction == "none" else getattr(costs, reduction)()
 
 
 _REDUCES = {"sum": "sum", "mean": "mean", "amax": "max", "amin": "min"}

@@ -1,5 +1,5 @@
 """Embedding bags of many tables as one module, trained by any optimizer or by an update inside backward; batch norm whose
-statistics stay."""
+statistics stay; the loss of RNN transducers."""
 from typing import Iterable, List, NamedTuple, Optional
 
 import torch
@@ -7,7 +7,7 @@ import torch
 from . import functional
 
 __all__ = ["EmbeddingSpec", "FrozenBatchNorm2d", "MergedEmbeddingBag", "MergedEmbeddingBagWithAdaGrad",
-           "MergedEmbeddingBagWithCat", "MergedEmbeddingBagWithSGD"]
+           "MergedEmbeddingBagWithCat", "MergedEmbeddingBagWithSGD", "RNNTLoss"]
 
 
 class EmbeddingSpec(NamedTuple):
@@ -170,3 +170,16 @@ class FrozenBatchNorm2d(torch.nn.Module):
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}"
+
+
+class RNNTLoss(torch.nn.Module):
+    """functional.rnnt_loss as a module, with the arguments of torchaudio.transforms.RNNTLoss."""
+
+    def __init__(self, blank: int = -1, clamp: float = -1.0, reduction: str = "mean", fused_log_softmax: bool = True):
+        super().__init__()
+        self.blank, self.clamp, self.reduction, self.fused_log_softmax = blank, clamp, reduction, fused_log_softmax
+
+    def forward(self, logits: torch.Tensor, targets: torch.Tensor, logit_lengths: torch.Tensor,
+                target_lengths: torch.Tensor) -> torch.Tensor:
+        return functional.rnnt_loss(logits, targets, logit_lengths, target_lengths, self.blank, self.clamp, self.reduction,
+                                    self.fused_log_softmax)
