@@ -234,11 +234,12 @@ const Expression kExpressions[] = {
     {"channel_shuffle",
      "x.view([x.size(0), 2, 4, x.size(2), x.size(3)]).transpose(1, 2).contiguous().view([x.size(0), 8, x.size(2), "
      "x.size(3)]) * 2.0"},
-    {"sum_of_two_floats", "x.to(15) + x"},
-    {"sum_of_a_smaller_float", "x.to(15) + self.m"},
-    {"difference_from_a_float", "torch.rsub(x.to(15), x * 0.5, alpha=2.0) + torch.sub(x, x.to(15))"},
-    {"product_of_half_and_bfloat16", "x.to(5) * x.to(15)"},
-    {"float_number_beside_a_tensor", "(x.to(15) * self.low).to(6) + x"},
+    {"sum_of_two_floats", "torch.round(x * 64.0).to(15) + x"},
+    {"sum_of_a_smaller_float", "torch.round(x * 64.0).to(15) + self.m"},
+    {"difference_from_a_float",
+     "torch.rsub(torch.round(x * 64.0).to(15), x * 0.5, alpha=2.0) + torch.sub(x, torch.round(x * 64.0).to(15))"},
+    {"product_of_half_and_bfloat16", "torch.round(x * 64.0).to(5) * torch.round(x * 64.0).to(15)"},
+    {"float_number_beside_a_tensor", "(torch.round(x * 64.0).to(15) * self.low).to(6) + x"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Operators, Lowering, ::testing::ValuesIn(kExpressions),
@@ -261,10 +262,13 @@ const Expression kOddSizes[] = {
      "torch.embedding_bag(x[0, :, 0], torch.argmax(x[0, 0], 1), torch.argmax(x[0, 0, :2], 1) * 0, False, 0, False, "
      "None, False, -1)[0] * 2.0"},
     {"sums_in_another_type",
-     "x.to(15).sum([1], True, dtype=6) + x.to(15).mean([1], True, dtype=6) + x.to(15).cumsum(1, dtype=6)"},
-    {"softmax_in_another_type", "torch.softmax(x.to(15), 1, 6) + torch.log_softmax(x.to(15), 1, 6)"},
-    {"extremes_of_two_floats", "torch.maximum(x.to(15), x * 0.3) + torch.minimum(x * 0.3, x.to(15))"},
-    {"power_of_two_floats", "torch.pow(torch.abs(x).to(15), x * 0.3)"},
+     "torch.round(x * 64.0).to(15).sum([1], True, dtype=6) + torch.round(x * 64.0).to(15).mean([1], True, dtype=6) + "
+     "torch.round(x * 64.0).to(15).cumsum(1, dtype=6)"},
+    {"softmax_in_another_type",
+     "torch.softmax(torch.round(x * 64.0).to(15), 1, 6) + torch.log_softmax(torch.round(x * 64.0).to(15), 1, 6)"},
+    {"extremes_of_two_floats",
+     "torch.maximum(torch.round(x * 64.0).to(15), x * 0.3) + torch.minimum(x * 0.3, torch.round(x * 64.0).to(15))"},
+    {"power_of_two_floats", "torch.pow(torch.round(torch.abs(x) * 64.0).to(15), x * 0.3)"},
     {"first_values_in_any_order", "torch.topk(x, 3, 1, True, False)[0] * 2.0"},
 };
 
