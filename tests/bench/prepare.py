@@ -7,8 +7,9 @@
   prepare.py flags NETWORK BATCH                        prints ipex-studio's flags for the inputs
   prepare.py module NETWORK MODEL.pt OUT.pth            the rivals' PyTorch: the same weights as a Python module
   prepare.py onnx NETWORK MODULE.pth IO.npz OUT.onnx    the rivals' PyTorch: the module as ONNX, at the size of the inputs
-  prepare.py exported NETWORK MODULE.pth IO.npz OUT.pt2    the rivals' PyTorch: the module by torch.export
-  prepare.py aotinductor PROGRAM.pt2 IO.npz PRECISION THREADS OUT.pt2    AOTInductor's PyTorch: what is exported as a library
+  prepare.py exported NETWORK MODULE.pth IO.npz OUT.pt2         the rivals' PyTorch: the module by torch.export
+  prepare.py exported_bf16 NETWORK MODULE.pth IO.npz OUT.pt2    the rivals' PyTorch: the same, in BF16 between FP32
+  prepare.py aotinductor PROGRAM.pt2 THREADS OUT.pt2    AOTInductor's PyTorch: what is exported as a library
   prepare.py litert NETWORK MODULE.pth IO.npz OUT.tflite    LiteRT's PyTorch: the module converted
   prepare.py litert_int8 MODEL.tflite SAMPLES.npz OUT.tflite    LiteRT's PyTorch: INT8 by its quantizer, calibrated on the samples
   prepare.py qdq MODEL.onnx SAMPLES.npz OUT.onnx        the rivals' PyTorch: INT8 by ONNX Runtime, calibrated on the samples
@@ -121,22 +122,36 @@ def write_onnx(_: str, module_path: str, io: str, out: str) -> None:
         torch.onnx.export(with_gathered_bags(module), inputs, out, opset_version=OPSET, dynamo=False)
 
 
+class InBf16(nn.Module):
+    """A module in BF16 between inputs and results in FP32."""
+
+    def __init__(self, module: nn.Module):
+        super().__init__()
+        self.module = module.to(torch.bfloat16)
+
+    def forward(self, *inputs: torch.Tensor):
+        results = self.module(*[value.to(torch.bfloat16) if value.is_floating_point() else value for value in inputs])
+        return tuple(value.float() for value in engines.flattened(results))
+
+
 def write_exported(_: str, module_path: str, io: str, out: str) -> None:
     module, inputs = loaded_module(module_path, io)
     with torch.no_grad():
         torch.export.save(torch.export.export(module, inputs), out)
 
 
-def write_aotinductor(exported: str, io: str, precision: str, threads: str, out: str) -> None:
+def write_exported_bf16(_: str, module_path: str, io: str, out: str) -> None:
+    module, inputs = loaded_module(module_path, io)
+    with torch.no_grad():
+        torch.export.save(torch.export.export(InBf16(module), inputs), out)
+
+
+def write_aotinductor(exported: str, threads: str, out: str) -> None:
     torch.set_num_threads(int(threads))  # the number is written into the library
-    program = torch.export.load(exported)
-    if precision == "bf16":
-        inputs = tuple(torch.from_numpy(array) for array in engines.read_arrays(io, "in"))
-        with engines.Bf16Context.context():
-            program = torch.export.export(program.module(), inputs)
-    with tempfile.TemporaryDirectory() as folder:
+    with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder  # holds the weights several times
-        torch._inductor.aoti_compile_and_package(program, package_path=out, inductor_configs={"freezing": True})
+        torch._inductor.aoti_compile_and_package(torch.export.load(exported), package_path=out,
+                                                 inductor_configs={"freezing": True})
 
 
 def write_litert(_: str, module_path: str, io: str, out: str) -> None:
@@ -195,7 +210,8 @@ def write_nncf(onnx_path: str, samples: str, out: str) -> None:
 
 COMMANDS = {"io": write_io, "samples": write_samples, "recording": write_recording, "arguments": write_arguments,
             "flags": print_flags, "module": write_module, "onnx": write_onnx, "exported": write_exported,
-            "aotinductor": write_aotinductor, "litert": write_litert, "litert_int8": write_litert_int8, "qdq": write_qdq, "nncf": write_nncf}
+            "exported_bf16": write_exported_bf16, "aotinductor": write_aotinductor, "litert": write_litert,
+            "litert_int8": write_litert_int8, "qdq": write_qdq, "nncf": write_nncf}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](*sys.argv[2:])

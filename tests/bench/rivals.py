@@ -24,9 +24,10 @@ from scenarios import NETWORKS, PROBES, REALTIME_CORES, Scenario, scenarios
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(FOLDER))
 # Files that only some engines read, and the environment that each is made in.
-MADE_FROM_MODULE = {"onnx": "rivals", "exported": "rivals", "litert": "rivals-litert"}
-SUFFIXES = {"onnx": ".onnx", "exported": ".pt2", "litert": ".tflite"}
-READ_BY = {"onnx": ("onnxruntime", "openvino", "openvino_2026_3"), "exported": ("aotinductor",), "litert": ("litert",)}
+MADE_FROM_MODULE = {"onnx": "rivals", "exported": "rivals", "exported_bf16": "rivals", "litert": "rivals-litert"}
+SUFFIXES = {"onnx": ".onnx", "exported": ".pt2", "exported_bf16": "-bf16.pt2", "litert": ".tflite"}
+READ_BY = {"onnx": ("onnxruntime", "openvino", "openvino_2026_3"), "exported": ("aotinductor",),
+           "exported_bf16": ("aotinductor",), "litert": ("litert",)}
 # INT8 models: (kind, the kind of file that they are made from, suffix, engines).
 QUANTIZED_FILES = (("qdq", "onnx", ".onnx", ("onnxruntime",)), ("nncf", "onnx", ".openvino", ("openvino", "openvino_2026_3")),
                    ("litert_int8", "litert", ".tflite", ("litert",)))
@@ -89,7 +90,7 @@ class Bench:
                                     name, files["torchscript"], "OUT")
         for kind, environment in MADE_FROM_MODULE.items():
             engines = [engine for engine in READ_BY[kind] if engine in self.arguments.engines]
-            if not engines:
+            if not engines or kind == ("exported" if scenario.precision == "bf16" else "exported_bf16"):
                 continue
             try:
                 files[kind] = self.made(stem + SUFFIXES[kind], self.python(environment), prepare, kind, name,
@@ -100,13 +101,14 @@ class Bench:
 
     def compile_ahead(self, scenario: Scenario, files: Dict[str, str]) -> Dict[str, str]:
         """Compiles what AOTInductor runs; returns the errors by engine."""
-        if "aotinductor" not in self.arguments.engines or "exported" not in files:
+        program = files.get("exported_bf16" if scenario.precision == "bf16" else "exported")
+        if program is None:
             return {}
         stem = os.path.join(self.files, f"{scenario.network}-b{scenario.batch}-{scenario.precision}-{scenario.threads}")
         try:
-            files["aotinductor"] = self.made(
-                f"{stem}-aot.pt2", self.python(environment_of("aotinductor")), os.path.join(FOLDER, "prepare.py"), "aotinductor",
-                files["exported"], files["io"], scenario.precision, str(scenario.threads), "OUT")
+            files["aotinductor"] = self.made(f"{stem}-aot.pt2", self.python(environment_of("aotinductor")),
+                                             os.path.join(FOLDER, "prepare.py"), "aotinductor", program,
+                                             str(scenario.threads), "OUT")
         except (RuntimeError, subprocess.TimeoutExpired) as problem:
             return {"aotinductor": str(problem)}
         return {}
