@@ -88,6 +88,26 @@ inline void scaleToBytes(const float* from, float factor, float offset, T* to, s
   for (; i < count; ++i) to[i] = roundedByte<T>(hn::GetLane(hn::MulAdd(hn::Set(d, from[i]), a, b)));
 }
 
+// Stores ((from · before.factor + before.offset) · other) · after.factor + after.offset as bytes.
+struct ByteScale {
+  float factor = 1, offset = 0;
+};
+template <class From, class To>
+inline void multiplyBytes(const From* from, ByteScale before, const float* other, ByteScale after, To* to,
+                          std::size_t count) {
+  const auto product = [&](auto d, auto v, auto o) HWY_ATTR {
+    v = hn::Mul(hn::MulAdd(v, hn::Set(d, before.factor), hn::Set(d, before.offset)), o);
+    return saturated<To>(d, hn::MulAdd(v, hn::Set(d, after.factor), hn::Set(d, after.offset)));
+  };
+  const hn::ScalableTag<float> d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    storeRounded(d, product(d, loadBytes(d, from + i), hn::LoadU(d, other + i)), to + i);
+  const hn::CappedTag<float, 1> one;
+  for (; i < count; ++i) storeRounded(one, product(one, hn::Set(one, from[i]), hn::Set(one, other[i])), to + i);
+}
+
 // Converts `count` contiguous values of one of these dtypes to float.
 inline void upconvertValues(DType dtype, const void* from, float* to, std::size_t count) {
   switch (dtype) {

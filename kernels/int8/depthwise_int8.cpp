@@ -78,13 +78,25 @@ HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCal
           factor, loadOperand(d, job.operand_types[chain.addend], call.src[o.src], at + p * o.pixel_stride), value[p]);
     }
   }
-  if (chain.activation != IntegerActivation::kNone) {
+  const bool ends_in_bytes = chain.tail.empty() && isByte(job.result);
+  bool by_pieces = false;
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  if constexpr (kLanes == hn::MaxLanes(F32())) {
+    by_pieces = ends_in_bytes && chain.activation == IntegerActivation::kSilu;
+    if (by_pieces) {
+      const SiluPiecesV silu(&job.silu);
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p) value[p] = silu(value[p]);
+    }
+  }
+#endif
+  if (!by_pieces && chain.activation != IntegerActivation::kNone) {
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p)
       value[p] = activated(d, chain.activation, chain.activated_scale, chain.activated_offset, value[p]);
   }
   const std::int64_t first = (place.image * job.out[0] * job.out[1] + place.pixel) * job.channels + place.channel;
-  if (chain.tail.empty() && isByte(job.result)) {
+  if (ends_in_bytes) {
     auto* const to = static_cast<std::uint8_t*>(call.dst) + first;
     // Max returns its second argument when one is NaN, so NaN becomes the lowest byte.
 #pragma GCC unroll 8
@@ -273,6 +285,8 @@ class DepthwiseInt8 final : public Kernel {
     describeWindow(args, x, &job);
     job.chain = foldChain(args, kFirstPostOperand, kChannelAxis, /*takes_all=*/true);
     saturate(dst.dtype, &job.chain);
+    if (job.chain.activation == IntegerActivation::kSilu)
+      job.silu = SiluPieces(job.chain.activated_scale, job.chain.activated_offset);
     if (!planChain(args, dst, op.get())) {
       *reason = "post-ops";
       return nullptr;

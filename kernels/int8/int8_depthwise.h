@@ -27,6 +27,7 @@ struct Int8DepthwiseJob {
   std::int64_t bands = 1, piece = kInt8DepthwisePiece, pieces = 1;
   DType result = DType::kF32;
   Requantization chain;
+  SiluPieces silu;                  // where that is the activation
   std::vector<std::int32_t> start;  // one per channel; scale and offset are the chain's
   std::vector<GemmOperand> operands;
   std::vector<DType> operand_types;

@@ -128,6 +128,7 @@ Int8Tile panelTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmP
   tile.activation = job.chain.activation;
   tile.activated_scale = job.chain.activated_scale;
   tile.activated_offset = job.chain.activated_offset;
+  tile.silu = &job.silu;
   tile.low = job.chain.low;
   tile.high = job.chain.high;
   return tile;

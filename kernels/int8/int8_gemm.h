@@ -11,6 +11,7 @@
 
 #include "kernels/common/requantization.h"
 #include "kernels/gemm/packed_gemm.h"
+#include "kernels/int8/silu_pieces.h"
 
 namespace ipex_studio {
 
@@ -54,6 +55,7 @@ struct Int8Tile {
   float factor = 0, low = 0, high = 0;
   IntegerActivation activation = IntegerActivation::kNone;
   float activated_scale = 1, activated_offset = 0;
+  const SiluPieces* silu = nullptr;  // scale and offset included
   void* c = nullptr;
   DType c_type = DType::kF32;  // f32, bf16, u8 or s8
   std::int64_t c_stride = 0;
@@ -125,6 +127,7 @@ struct Int8GemmJob {
   std::uint8_t lowest = 0, highest = 255;
   DType result = DType::kF32;
   Requantization chain;
+  SiluPieces silu;                   // where that is the activation
   std::vector<DType> operand_types;  // by post operand
   // Per column of panels, at GemmPanel::bias.
   std::vector<std::int32_t> start, column_sums;

@@ -112,6 +112,41 @@ HWY_INLINE V geluNearV(D d, const GeluTerms& terms, V x) {
   return hn::Mul(x, hn::MulAdd(t, p, hn::Set(d, 0.5f)));
 }
 
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+// SiluPieces in registers.
+class SiluPiecesV {
+ public:
+  explicit HWY_INLINE SiluPiecesV(const SiluPieces* pieces) : half_(hn::Set(F32(), pieces->half)) {
+    for (std::size_t power = 0; power < 3; ++power) {
+      lower_[power] = hn::Load(F32(), pieces->coefficients[power].data());
+      upper_[power] = hn::Load(F32(), pieces->coefficients[power].data() + SiluPieces::kPieces / 2);
+    }
+  }
+
+  HWY_INLINE VF operator()(VF x) const {
+    const F32 d;
+    const VF distance = hn::Abs(x);
+    // Min returns its second argument when one is NaN; the tables look at the lowest five bits of an index alone.
+    const VF place = hn::Min(hn::Set(d, SiluPieces::kPieces - 1.0f),
+                             hn::Mul(distance, hn::Set(d, SiluPieces::kPieces / SiluPieces::kEnd)));
+    const __m512i piece = _mm512_cvttps_epi32(place.raw);
+    const auto at = [&](int power)
+                        HWY_ATTR { return VF{_mm512_permutex2var_ps(lower_[power].raw, piece, upper_[power].raw)}; };
+    return hn::MulAdd(x, half_, hn::MulAdd(hn::MulAdd(at(2), distance, at(1)), distance, at(0)));
+  }
+
+ private:
+  VF half_, lower_[3], upper_[3];
+};
+constexpr bool kHasPieces = true;
+#else
+class SiluPiecesV;
+constexpr bool kHasPieces = false;
+#endif
+struct NoPieces {
+  explicit NoPieces(const SiluPieces*) {}
+};
+
 // activation(v) · scale + offset.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V activated(D d, IntegerActivation activation, float scale, float offset, V v) {
@@ -134,8 +169,9 @@ HWY_INLINE V activated(D d, IntegerActivation activation, float scale, float off
 }
 
 // Finishes the sums of a tile, rows `width` apart, from `column` on, in vectors of D. Results are bytes, which may
-// alias anything, so the loop keeps members of the tile in variables. kPlain: no rounded rows, no activation.
-template <class Addend, class Result, bool kPlain, class D>
+// alias anything, so the loop keeps members of the tile in variables.
+enum class TileEnd { kPlain, kSiluOfBytes, kAny };  // kPlain: no rounded rows, no activation; kSiluOfBytes: by pieces
+template <class Addend, class Result, TileEnd kEnd, class D>
 HWY_INLINE void finishColumns(D d, const Int8Tile& tile, const std::int32_t* sums, std::int64_t rows,
                               std::int64_t width, std::int64_t column) {
   const hn::RebindToSigned<D> di;
@@ -145,13 +181,14 @@ HWY_INLINE void finishColumns(D d, const Int8Tile& tile, const std::int32_t* sum
   auto* c = static_cast<Result*>(t.c) + column;
   const auto* o = static_cast<const std::conditional_t<std::is_void_v<Addend>, char, Addend>*>(t.addend) +
                   (std::is_void_v<Addend> ? 0 : column);
+  const std::conditional_t<kEnd == TileEnd::kSiluOfBytes, SiluPiecesV, NoPieces> silu(t.silu);
   sums += column;
   for (std::int64_t r = 0; r < rows; ++r, sums += width, c += t.c_stride) {
     auto sum = hn::LoadU(di, sums);
-    if (!kPlain && t.row_zero != nullptr)
+    if (kEnd == TileEnd::kAny && t.row_zero != nullptr)
       sum = hn::Sub(sum, hn::Mul(hn::Set(di, t.row_zero[r]), hn::LoadU(di, t.column_sums + column)));
     auto product = hn::ConvertTo(d, sum);
-    if (!kPlain && t.row_scale != nullptr) product = hn::Mul(product, hn::Set(d, t.row_scale[r]));
+    if (kEnd == TileEnd::kAny && t.row_scale != nullptr) product = hn::Mul(product, hn::Set(d, t.row_scale[r]));
     auto v = hn::MulAdd(product, scale, offset);
     if constexpr (!std::is_void_v<Addend>) {
       if constexpr (sizeof(Addend) == 1) {
@@ -161,7 +198,8 @@ HWY_INLINE void finishColumns(D d, const Int8Tile& tile, const std::int32_t* sum
       }
       o += t.addend_stride;
     }
-    if constexpr (!kPlain) v = activated(d, t.activation, t.activated_scale, t.activated_offset, v);
+    if constexpr (kEnd == TileEnd::kSiluOfBytes) v = silu(v);
+    if constexpr (kEnd == TileEnd::kAny) v = activated(d, t.activation, t.activated_scale, t.activated_offset, v);
     // Max and Min return their second argument when one is NaN: bytes become the lowest, floats stay.
     if constexpr (sizeof(Result) == 1) {
       storeRounded(d, hn::Min(hn::Max(v, low), high), c);
@@ -173,23 +211,29 @@ HWY_INLINE void finishColumns(D d, const Int8Tile& tile, const std::int32_t* sum
   }
 }
 
-template <class Addend, class Result, bool kPlain>
+template <class Addend, class Result, TileEnd kEnd>
 void finishTileAs(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width) {
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 8> half;  // where panels end in half a vector
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
   std::int64_t column = 0;
   for (; column + kLanes <= width; column += kLanes)
-    finishColumns<Addend, Result, kPlain>(d, t, sums, rows, width, column);
+    finishColumns<Addend, Result, kEnd>(d, t, sums, rows, width, column);
+  constexpr TileEnd kHalfEnd = kEnd == TileEnd::kSiluOfBytes ? TileEnd::kAny : kEnd;
   for (; column < width; column += hn::MaxLanes(half))
-    finishColumns<Addend, Result, kPlain>(half, t, sums, rows, width, column);
+    finishColumns<Addend, Result, kHalfEnd>(half, t, sums, rows, width, column);
 }
 
 template <class Addend, class Result>
 void finishTile(const Int8Tile& t, const std::int32_t* sums, std::int64_t rows, std::int64_t width) {
-  const bool plain = t.row_zero == nullptr && t.row_scale == nullptr && t.activation == IntegerActivation::kNone;
-  if (plain) return finishTileAs<Addend, Result, true>(t, sums, rows, width);
-  finishTileAs<Addend, Result, false>(t, sums, rows, width);
+  const bool plain_rows = t.row_zero == nullptr && t.row_scale == nullptr;
+  if (plain_rows && t.activation == IntegerActivation::kNone)
+    return finishTileAs<Addend, Result, TileEnd::kPlain>(t, sums, rows, width);
+  if constexpr (kHasPieces && sizeof(Result) == 1) {
+    if (plain_rows && t.activation == IntegerActivation::kSilu)
+      return finishTileAs<Addend, Result, TileEnd::kSiluOfBytes>(t, sums, rows, width);
+  }
+  finishTileAs<Addend, Result, TileEnd::kAny>(t, sums, rows, width);
 }
 
 template <class Addend>

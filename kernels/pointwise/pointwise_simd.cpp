@@ -44,6 +44,19 @@ void layOutUpconverted(DType dtype, const char* from, std::int64_t row_stride, s
   for (std::int64_t r = 0; r < rows; ++r) gatherValues(dtype, from + r * row_bytes, stride, to + r * inner, inner);
 }
 
+void multiplyTile(const PointwiseJob& job, const void* from, const float* other, void* to, std::size_t count) {
+  const ByteScale before{job.first_factor, job.first_offset}, after{job.factor, job.offset};
+  const auto multiply = [&](auto* bytes) {
+    if (job.dtypes[0] == DType::kU8) {
+      multiplyBytes(bytes, before, other, after, static_cast<std::uint8_t*>(to), count);
+    } else {
+      multiplyBytes(bytes, before, other, after, static_cast<std::int8_t*>(to), count);
+    }
+  };
+  if (job.dtypes[1] == DType::kU8) return multiply(static_cast<const std::uint8_t*>(from));
+  multiply(static_cast<const std::int8_t*>(from));
+}
+
 void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst, float* scratch, std::int64_t begin,
                   std::int64_t end) {
   constexpr int kRemembered = 66;
@@ -58,17 +71,23 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
     const std::int64_t rows = std::min(job.tile_rows, job.rows - row);
     const std::int64_t inner = std::min(job.tile_inner, job.inner - column);
     const std::int64_t count = rows * inner;
+    const auto rowStride = [&](int tensor) { return has_rows ? job.nest.stride[tensor][last - 1] : 0; };
+    const auto begins = [&](int tensor) {
+      const std::int64_t first = job.nest.offset(tensor, outer, job.outer_loops) + row * rowStride(tensor) +
+                                 column * job.nest.stride[tensor][last];
+      return static_cast<const char*>(tensors[tensor]) +
+             first * static_cast<std::int64_t>(elementBytes(job.dtypes[tensor]));
+    };
+    const auto isDense = [&](int tensor) {
+      return job.nest.stride[tensor][last] == 1 && (rows == 1 || rowStride(tensor) == inner);
+    };
     const auto tile = [&](int tensor) -> const float* {
       const auto& strides = job.nest.stride[tensor];
-      const std::int64_t row_stride = has_rows ? strides[last - 1] : 0;
+      const std::int64_t row_stride = rowStride(tensor);
       const DType dtype = job.dtypes[tensor];
       const bool converts = dtype != DType::kF32;
-      const std::int64_t first =
-          job.nest.offset(tensor, outer, job.outer_loops) + row * row_stride + column * strides[last];
-      const char* at =
-          static_cast<const char*>(tensors[tensor]) + first * static_cast<std::int64_t>(elementBytes(dtype));
-      if (!converts && strides[last] == 1 && (rows == 1 || row_stride == inner))
-        return reinterpret_cast<const float*>(at);
+      const char* const at = begins(tensor);
+      if (!converts && isDense(tensor)) return reinterpret_cast<const float*>(at);
       float* const buffer = scratch + tensor * kPointwiseTile;
       LaidOut& known = remembered[tensor];
       if (known.from != at || known.count < count) {
@@ -83,8 +102,13 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
     };
     const std::int64_t place =
         job.nest.offset(0, outer, job.outer_loops) + row * (has_rows ? job.nest.stride[0][last - 1] : 0) + column;
+    char* const result = static_cast<char*>(dst) + place * static_cast<std::int64_t>(elementBytes(job.dtypes[0]));
+    if (job.multiplies_bytes && isDense(1)) {
+      multiplyTile(job, begins(1), tile(2), result, static_cast<std::size_t>(count));
+      continue;
+    }
     const bool converts_result = job.dtypes[0] != DType::kF32;
-    float* const out = converts_result ? scratch : static_cast<float*>(dst) + place;
+    float* const out = converts_result ? scratch : reinterpret_cast<float*>(result);
     const float* value = tile(1);
     const std::size_t ops = job.scales_last ? job.ops.size() - 1 : job.ops.size();
     if (job.ops.empty() && !converts_result && value != out) std::memcpy(out, value, count * sizeof(float));
@@ -100,13 +124,13 @@ void runPointwise(const PointwiseJob& job, const void* const* tensors, void* dst
       value = to;
     }
     if (!converts_result) continue;
-    char* const to = static_cast<char*>(dst) + place * static_cast<std::int64_t>(elementBytes(job.dtypes[0]));
+    const auto values = static_cast<std::size_t>(count);
     if (!job.scales_last) {
-      downconvertValues(job.dtypes[0], value, to, static_cast<std::size_t>(count));
+      downconvertValues(job.dtypes[0], value, result, values);
     } else if (job.dtypes[0] == DType::kU8) {
-      scaleToBytes(value, job.factor, job.offset, reinterpret_cast<std::uint8_t*>(to), static_cast<std::size_t>(count));
+      scaleToBytes(value, job.factor, job.offset, reinterpret_cast<std::uint8_t*>(result), values);
     } else {
-      scaleToBytes(value, job.factor, job.offset, reinterpret_cast<std::int8_t*>(to), static_cast<std::size_t>(count));
+      scaleToBytes(value, job.factor, job.offset, reinterpret_cast<std::int8_t*>(result), values);
     }
   }
 }
@@ -120,6 +144,7 @@ HWY_AFTER_NAMESPACE();
 #include "core/op/low_precision_floats.h"
 #include "kernels/common/parallel.h"
 #include "kernels/common/pointwise_ops.h"
+#include "kernels/common/requantization.h"
 
 namespace ipex_studio {
 namespace {
@@ -161,6 +186,17 @@ void cutIntoTiles(PointwiseJob* job) {
   job->inner_tiles = (job->inner + kPointwiseTile - 1) / kPointwiseTile;
   job->tiles = job->row_tiles * job->inner_tiles;
   for (int loop = 0; loop < job->outer_loops; ++loop) job->tiles *= job->nest.size[loop];
+}
+
+void findProductOfBytes(PointwiseJob* job) {
+  if (!job->scales_last || !isByte(job->dtypes[1])) return;
+  const std::size_t product = job->ops.front().kind == PostOpKind::kLinear ? 1 : 0;
+  if (job->ops.size() != product + 2 || job->ops[product].kind != PostOpKind::kMul || job->ops[product].operand != 0)
+    return;
+  job->multiplies_bytes = true;
+  if (product == 0) return;
+  job->first_factor = static_cast<float>(job->ops[0].alpha);
+  job->first_offset = static_cast<float>(job->ops[0].beta);
 }
 
 // A per-channel operand copied so that its channels fill whole blocks.
@@ -306,8 +342,7 @@ class PointwiseSimd final : public Kernel {
     std::int64_t scratch = 0;
     std::vector<TensorDesc> walked{dst};
     op->job.dtypes = {dst.dtype};
-    if ((dst.dtype == DType::kU8 || dst.dtype == DType::kS8) && !op->job.ops.empty() &&
-        op->job.ops.back().kind == PostOpKind::kLinear) {
+    if (isByte(dst.dtype) && !op->job.ops.empty() && op->job.ops.back().kind == PostOpKind::kLinear) {
       op->job.scales_last = true;
       op->job.factor = static_cast<float>(op->job.ops.back().alpha);
       op->job.offset = static_cast<float>(op->job.ops.back().beta);
@@ -321,6 +356,7 @@ class PointwiseSimd final : public Kernel {
       walked.push_back(aligned);
       op->job.dtypes.push_back(aligned.dtype);
     }
+    findProductOfBytes(&op->job);
     if (!makeLoopNest(walked, &op->job.nest)) return nullptr;
     cutIntoTiles(&op->job);
     if (dst.dims.count() == 0) op->job.tiles = 0;

@@ -18,6 +18,10 @@ struct PointwiseJob {
   std::vector<DType> dtypes;  // per tensor: f32, bf16, f16, u8 or s8
   bool scales_last = false;   // the last operation, factor · v + offset, is done while the result is rounded to bytes
   float factor = 1, offset = 0;
+  // The chain is one product of bytes, behind at most a factor and an offset of their own, and rounded to bytes: the
+  // form of gates between quantized layers.
+  bool multiplies_bytes = false;
+  float first_factor = 1, first_offset = 0;
   LoopNest nest;
   int outer_loops = 0;
   std::int64_t rows = 1, inner = 1;  // the plane

@@ -54,6 +54,8 @@ const std::vector<Case>& layerCases() {
       convolution(960, 160, 7, 1, 1, 1, "|add(0)"),
       // EfficientNet-B0
       convolution(16, 96, 112, 1, 1, 1, "|silu"),
+      convolution(24, 144, 56, 1, 1, 1, "|silu"),
+      convolution(144, 144, 56, 3, 1, 144, "|silu"),
       convolution(144, 40, 28, 1, 1, 1, ""),
       convolution(320, 1280, 7, 1, 1, 1, "|silu"),
       // ResNet-50
