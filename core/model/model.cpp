@@ -105,6 +105,8 @@ torch::jit::Module frozenCopy(const torch::jit::Module& module, const std::vecto
     writeConstantOperandsAsNumbers(*graph);
   }
   torch::jit::Module frozen = torch::jit::freeze(copy, names, optimize_numerics);
+  // The baseline is run node by node, too: with the numbers that libtorch's executor makes of its constants.
+  if (optimize_numerics) writeConstantOperandsAsNumbers(*frozen.get_method("forward").graph());
   // The remaining attributes are state that runs may write to, so the copy gets its own.
   return frozen.attributes().size() == 0 ? frozen : copyModule(frozen);
 }

@@ -46,6 +46,18 @@ TEST(ConstantOperands, HaveTheDtypesOfTheExecutor) {
   }
 }
 
+TEST(ConstantOperands, HaveTheDtypesOfTheExecutorInTheBaselineNodeByNode) {
+  for (const char* op : {"add", "sub", "mul", "div"}) {
+    Module baseline = freezeBaseline(traced(op, at::scalar_tensor(0.5, at::kDouble)), {});
+    const Inputs inputs{at::randn({5})};
+    call(baseline, inputs);  // the executor rewrites the graph before its second run
+    const IValue whole = call(baseline, inputs);
+    NodeRunner runner(*baseline.get_method("forward").graph());
+    EXPECT_EQ(difference(runner.run({baseline._ivalue(), inputs[0]})[0], whole), "") << op;
+    EXPECT_EQ(whole.toTupleRef().elements()[1].toTensor().scalar_type(), at::kFloat) << op;
+  }
+}
+
 TEST(ConstantOperands, OthersStay) {
   const auto graph = std::make_shared<torch::jit::Graph>();
   torch::jit::parseIR(
