@@ -44,35 +44,34 @@ LoweredNode lowerArgmin(Node* node) { return placeOfExtreme(node, "min"); }
 // aten::topk(x, k, dim, largest, sorted) -> (values, indices)
 LoweredNode lowerTopK(Node* node) {
   needOrdered(node->input(0));
-  if (!needBool(node->input(4), "sorted"))
-    decline(reasons::kUnsupportedAttribute, "The first values without an order stay in the interpreter.");
   OpSpec spec;
   std::vector<LoweredRef> refs;
   spec.kind = OpKind::kSort;
   spec.attributes = {{"axis", orderedAxis(node, 2)},
                      {"descending", std::int64_t{needBool(node->input(3), "largest")}},
-                     {"ties", std::string("topk")}};
+                     {"ties", std::string(needBool(node->input(4), "sorted") ? "topk" : "unsorted_topk")}};
   intOrRef(node->input(1), "k", spec, refs);
   return single(spec, {use(node->input(0))}, node->outputs().vec(), refs);
 }
 
-// sort and argsort(x, [stable,] dim, descending)
-LoweredOperand sorted(Steps& steps, Node* node) {
+// sort and argsort(x, [stable,] dim, descending). Which of equal values comes first shows in the places alone.
+LoweredOperand sorted(Steps& steps, Node* node, bool reads_places) {
   needOrdered(node->input(0));
   const std::size_t dim = node->inputs().size() - 2;
-  return steps.add(
-      OpKind::kSort,
-      {{"axis", orderedAxis(node, dim)}, {"descending", std::int64_t{needBool(node->inputs().back(), "descending")}}},
-      {use(node->input(0))}, 2);
+  const bool stable = dim == 2 && !isNone(node->input(1)) && needBool(node->input(1), "stable");
+  std::map<std::string, AttrValue> attributes{
+      {"axis", orderedAxis(node, dim)}, {"descending", std::int64_t{needBool(node->inputs().back(), "descending")}}};
+  if (reads_places && !stable) attributes.emplace("ties", std::string("sort"));
+  return steps.add(OpKind::kSort, std::move(attributes), {use(node->input(0))}, 2);
 }
 LoweredNode lowerSort(Node* node) {
   Steps steps;
-  sorted(steps, node);
+  sorted(steps, node, node->output(1)->hasUses());
   return steps.finishAll(node);
 }
 LoweredNode lowerArgsort(Node* node) {
   Steps steps;
-  LoweredOperand places = sorted(steps, node);
+  LoweredOperand places = sorted(steps, node, true);
   places.result = 1;
   steps.same(places);
   return steps.finish(node);

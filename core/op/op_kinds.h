@@ -104,7 +104,8 @@ enum class OpKind : std::uint8_t {
   // the first of equal values; NaN is more extreme than all numbers, in both modes
   kMaxMin,
   // x; axis, [descending], [k]: only the first k. Results: sorted values and their s64 indices, equal values in their
-  // original order, or with [ties=topk] in that of libtorch's topk; NaN is greater than all numbers
+  // original order, or with [ties=topk|sort] in that of libtorch's topk or sort; NaN is greater than all numbers. With
+  // [ties=unsorted_topk] all values are in the order in which libtorch's topk leaves them unsorted
   kSort,
   // x; axis
   kCumulativeSum,

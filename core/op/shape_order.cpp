@@ -48,7 +48,7 @@ Verdict inferSort(const OpSpec& spec, const std::vector<TensorDesc>& src, std::v
   if (y[axis] > std::int64_t{0xFFFFFFFF}) return Verdict::no("the axis is too long");
   const std::int64_t k = spec.intOr("k", y[axis]);
   if (k < 0 || k > y[axis]) return Verdict::no("there are fewer values than are asked for");
-  if (spec.has("ties") && spec.stringOr("ties", "") != "topk")
+  if (spec.has("ties") && !isOneOf(spec.stringOr("ties", ""), {"topk", "unsorted_topk", "sort"}))
     return Verdict::no("the order of equal values is unknown");
   y[axis] = k;
   const Verdict values = addResult(src[0].dtype, y, dst);

@@ -1,5 +1,5 @@
-// Extremes and order of s64 and s32 values along an axis; of equal ones the first comes first, or the one that topk
-// takes.
+// Extremes and order of s64 and s32 values along an axis; of equal ones the first comes first, or the one that
+// libtorch's topk or sort takes.
 //
 // Declines: dtype, post-ops, empty (extremes).
 #include <algorithm>
@@ -49,12 +49,12 @@ void integerOrder(const LineWalk& walk, bool descending, std::int64_t k, const T
 }
 
 template <typename T>
-void integerTopK(const LineWalk& walk, bool descending, std::int64_t k, const T* x, T* values, std::int64_t* places,
-                 Placed<std::int64_t>* room, std::int64_t begin, std::int64_t end) {
+void orderAsLibtorch(const LineWalk& walk, Ties ties, bool descending, std::int64_t k, const T* x, T* values,
+                     std::int64_t* places, Placed<std::int64_t>* room, std::int64_t begin, std::int64_t end) {
   for (std::int64_t line = begin; line < end; ++line) {
     const T* const from = x + walk.begin(line, walk.size);
     for (std::int64_t i = 0; i < walk.size; ++i) room[i] = {from[i * walk.inner], i};
-    orderAsTopK(room, walk.size, k, descending);
+    orderAs(ties, room, walk.size, k, descending);
     const std::int64_t to = walk.begin(line, k);
     for (std::int64_t i = 0; i < k; ++i) {
       values[to + i * walk.inner] = static_cast<T>(room[i].first);
@@ -67,7 +67,7 @@ class IntegerOrderOp final : public PreparedOp {
  public:
   LineWalk walk;
   bool sorts = false, greatest = false;  // greatest (first)
-  bool as_topk = false;
+  Ties ties = Ties::kInOrder;
   std::int64_t k = 0, lines = 0, grain = 1;
   std::int32_t threads = 1;
 
@@ -86,9 +86,9 @@ class IntegerOrderOp final : public PreparedOp {
     T* const values = static_cast<T*>(to[0]);
     std::int64_t* const places = static_cast<std::int64_t*>(to[1]);
     parallelFor(lines, grain, threads, [&](std::int64_t begin, std::int64_t end, int thread) {
-      if (as_topk) {
-        integerTopK(walk, greatest, k, x, values, places,
-                    static_cast<Placed<std::int64_t>*>(scratch) + thread * walk.size, begin, end);
+      if (ties != Ties::kInOrder) {
+        orderAsLibtorch(walk, ties, greatest, k, x, values, places,
+                        static_cast<Placed<std::int64_t>*>(scratch) + thread * walk.size, begin, end);
       } else if (sorts) {
         integerOrder(walk, greatest, k, x, values, places, static_cast<std::int64_t*>(scratch) + thread * walk.size,
                      begin, end);
@@ -123,10 +123,10 @@ class IntegerSort final : public Kernel {
     op->lines = op->k == 0 ? 0 : op->walk.lines;
     op->grain = grainFor(op->walk.size * (sorts_ ? 16 : 1));
     op->threads = args.target.threads;
-    op->as_topk = sorts_ && args.spec.has("ties");
+    if (sorts_) op->ties = tiesNamed(args.spec.stringOr("ties", ""));
     if (sorts_) {
       op->scratch_bytes = static_cast<std::size_t>(args.target.threads * op->walk.size) *
-                          (op->as_topk ? sizeof(Placed<std::int64_t>) : sizeof(std::int64_t));
+                          (op->ties != Ties::kInOrder ? sizeof(Placed<std::int64_t>) : sizeof(std::int64_t));
     }
     return op;
   }

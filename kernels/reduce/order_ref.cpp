@@ -69,15 +69,16 @@ void refMaxMin(const RefCall& call) {
 void refSort(const RefCall& call) {
   const RefTensor &x = call.src[0], &y = call.dst[0];
   const int axis = axisOf(call);
-  const bool descending = call.spec.intOr("descending", 0) != 0, as_topk = call.spec.has("ties");
-  std::vector<Placed<double>> pairs(as_topk ? static_cast<std::size_t>(x.dims[axis]) : 0);
+  const bool descending = call.spec.intOr("descending", 0) != 0;
+  const Ties ties = tiesNamed(call.spec.stringOr("ties", ""));
+  std::vector<Placed<double>> pairs(ties != Ties::kInOrder ? static_cast<std::size_t>(x.dims[axis]) : 0);
   std::vector<std::int64_t> places(static_cast<std::size_t>(x.dims[axis]));
   forEachLine(x.dims, axis, [&](std::int64_t first, std::int64_t step, std::int64_t line) {
     const auto value = [&](std::int64_t place) { return x.data[first + place * step]; };
     std::iota(places.begin(), places.end(), 0);
-    if (as_topk) {
+    if (ties != Ties::kInOrder) {
       for (const std::int64_t place : places) pairs[static_cast<std::size_t>(place)] = {value(place), place};
-      orderAsTopK(pairs.data(), x.dims[axis], y.dims[axis], descending);
+      orderAs(ties, pairs.data(), x.dims[axis], y.dims[axis], descending);
       std::transform(pairs.begin(), pairs.end(), places.begin(), [](const auto& pair) { return pair.second; });
     } else {
       std::stable_sort(places.begin(), places.end(), [&](std::int64_t a, std::int64_t b) {

@@ -10,12 +10,12 @@ namespace ipex_studio {
 // x[outer][size][inner], values and places [outer][k][inner].
 struct SortJob {
   bool descending = false;
-  bool as_topk = false;  // equal values stand where libtorch's topk leaves them
+  Ties ties = Ties::kInOrder;
   std::int64_t size = 0, inner = 1, k = 0;
 };
 
 // Number of keys of working memory for one line: twice its values, as a radix sort moves keys from one buffer to the
-// other. A pair of orderAsTopK() takes no more.
+// other. A pair of orderAs() takes no more.
 inline std::int64_t sortKeys(const SortJob& job) { return 2 * job.size; }
 static_assert(sizeof(Placed<float>) == 2 * sizeof(std::uint64_t));
 

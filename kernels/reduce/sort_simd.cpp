@@ -1,6 +1,7 @@
 // Values along an axis in order, all of them or the first k, with their places; equal values keep their order and NaN
-// is greater than all numbers, so the order is one alone. A line of topk that has equal values among its first k, or
-// behind them one that equals the last, is ordered again as libtorch does it.
+// is greater than all numbers, so the order is one alone. Where ties are those of libtorch's topk or sort, a line that
+// has equal values among its first k, or behind them one that equals the last, is ordered again as libtorch does it; a
+// line of an unsorted topk is ordered so at once.
 //
 // A value becomes a 32-bit integer that orders as it does, and its place the lower half of a 64-bit key: no two keys
 // are equal. Long lines are sorted by the digits of the upper half (LSD radix sort: Knuth, TAOCP 3, 5.2.5). Of a long
@@ -121,9 +122,9 @@ bool hasTies(const SortJob& job, const float* x, const std::uint64_t* order) {
   return equal > 1;
 }
 
-void storeAsTopK(const SortJob& job, const float* x, float* values, std::int64_t* places, Placed<float>* room) {
+void storeAsLibtorch(const SortJob& job, const float* x, float* values, std::int64_t* places, Placed<float>* room) {
   for (std::int64_t i = 0; i < job.size; ++i) room[i] = {x[i * job.inner], i};
-  orderAsTopK(room, job.size, job.k, job.descending);
+  orderAs(job.ties, room, job.size, job.k, job.descending);
   for (std::int64_t i = 0; i < job.k; ++i) {
     values[i * job.inner] = room[i].first;
     places[i * job.inner] = room[i].second;
@@ -138,9 +139,16 @@ void runSort(const SortJob& job, const float* x, float* values, std::int64_t* pl
   for (std::int64_t line = begin; line < end; ++line) {
     const float* const from = x + line / job.inner * job.size * job.inner + line % job.inner;
     const std::int64_t to = line / job.inner * job.k * job.inner + line % job.inner;
+    const auto storeItsOrder = [&] {
+      storeAsLibtorch(job, from, values + to, places + to, reinterpret_cast<Placed<float>*>(keys));
+    };
+    if (job.ties == Ties::kAsUnsortedTopK) {
+      storeItsOrder();
+      continue;
+    }
     const std::uint64_t* const order = few ? firstSorted(job, from, keys) : allSorted(job, from, keys);
-    if (job.as_topk && hasTies(job, from, order)) {
-      storeAsTopK(job, from, values + to, places + to, reinterpret_cast<Placed<float>*>(keys));
+    if (job.ties != Ties::kInOrder && hasTies(job, from, order)) {
+      storeItsOrder();
       continue;
     }
     for (std::int64_t i = 0; i < job.k; ++i) {
@@ -201,7 +209,7 @@ class SortSimd final : public Kernel {
     for (const TensorDesc& dst : args.dst) op->dst.push_back(contiguousDesc(dst.dtype, dst.dims));
     op->packed = {false};
     op->job.descending = args.spec.intOr("descending", 0) != 0;
-    op->job.as_topk = args.spec.has("ties");
+    op->job.ties = tiesNamed(args.spec.stringOr("ties", ""));
     op->job.size = walk.size;
     op->job.inner = walk.inner;
     op->job.k = args.dst[0].dims[walk.axis];

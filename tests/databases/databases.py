@@ -27,7 +27,6 @@ import samples as db
 UNDEFINED = (
     (r"^(new_)?empty(_like|_strided)?__", "elements of new memory are arbitrary"),
     (r"^index_select__.*__empty$", "an empty index into a tensor without dimensions leaves the result as it was"),
-    (r"^(arg|m)?sort__.*__large$", "the order of equal values is open without stable=True"),
 )
 # What plans make is row-major where libtorch keeps the order of an operand. That shows to operators that read the order,
 # whose own results have to agree.

@@ -240,6 +240,14 @@ const Expression kExpressions[] = {
      "torch.rsub(torch.round(x * 64.0).to(15), x * 0.5, alpha=2.0) + torch.sub(x, torch.round(x * 64.0).to(15))"},
     {"product_of_half_and_bfloat16", "torch.round(x * 64.0).to(5) * torch.round(x * 64.0).to(15)"},
     {"float_number_beside_a_tensor", "(torch.round(x * 64.0).to(15) * self.low).to(6) + x"},
+    {"topk_unsorted",
+     "torch.topk(torch.cat([x, x * 0.5, x * 0.3], 1), 7, 1, True, False)[1] * torch.topk(x, 7, 1, False, False)[0]"},
+    {"order_of_equal_values",
+     "torch.sort(torch.round(torch.cat([x, x, x], 1) * 2.0), 1)[1] + torch.argsort(torch.round(torch.cat([x, x, x], "
+     "1)), 1)"},
+    {"order_of_equal_integers",
+     "torch.sort(torch.argmax(x.repeat([1, 1, 1, 6]), 1), 2, True)[1] - torch.argsort(torch.argmin(x.repeat([1, 1, 1, "
+     "6]), 1), 2)"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Operators, Lowering, ::testing::ValuesIn(kExpressions),
