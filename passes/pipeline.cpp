@@ -37,11 +37,15 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFoldTensorFacts,
       // Before fold-constants, for which a list that is written to is none.
       &kCanonicalizeLists,
+      // After it, which writes lists that are filled as lists; before whatever reads elements.
+      &kEliminateLoopList,
       // Before the lists, of which it makes some.
       &kEliminateDict,
       &kEliminateTuple,
       // After the lists that are filled are written as lists.
       &kEliminateList,
+      // After it, which reads what is at a constant index.
+      &kCanonicalizeUnbind,
       &kPropagateChecks,
       // Before fold-constants, which takes the branches that it decides.
       &kPropagateConditions,
@@ -55,6 +59,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kRecordShapes,
       // After fold-constants, which makes tables constant, and after the shapes; before whatever looks for products.
       &kCanonicalizeOneHot,
+      // Before whatever looks for products and activations.
+      &kCanonicalizeRnnCell,
       // After record-shapes, which brings its question to the top level.
       &kInsertNestedBranch,
       // After the branches that pack a batch; before the passes of whole batches.
