@@ -17,6 +17,7 @@
 #include "core/lower/lowering_builder.h"
 #include "core/lower/region_code.h"
 #include "core/lower/region_levels.h"
+#include "core/lower/region_loops.h"
 #include "core/lower/region_object.h"
 #include "core/lower/region_spec.h"
 #include "core/op/plan_spec.h"
@@ -314,24 +315,81 @@ void leaveOutSmallest(std::vector<InnerBlock>& blocks) {
   for (std::size_t i = kMaxInnerBlocks; i < by_size.size(); ++i) by_size[i]->left_out = true;
 }
 
+// Makes a loop whose body is now a region one node. False: it is none.
+bool takeLoop(Node* loop, OriginTable& origins, const LeftOut& left_out, RegionResult& result) {
+  const auto made = replaceRegionLoop(loop, origins, left_out);
+  if (!made) return false;
+  // The loop itself counts as one node; what gets its region and takes its results apart as none.
+  result.nodes_inside += made->nodes + made->outside + 1;
+  result.nodes_total += made->outside - made->hoisted - 2;
+  auto& remarks = result.remarks;
+  const auto is_taken = [&](const Remark& remark) {
+    return remark.kind == RemarkKind::kMissed && !remark.origins.empty() &&
+           std::find(made->origins.begin(), made->origins.end(), remark.origins) != made->origins.end();
+  };
+  remarks.erase(std::remove_if(remarks.begin(), remarks.end(), is_taken), remarks.end());
+  remarks.push_back({"lower-to-plan", RemarkKind::kApplied, reasons::kApplied,
+                     "A loop became one node, which runs the rounds of its region.", origins.of(made->call)});
+  return true;
+}
+
+// Builds the regions of the body of a loop so that it may become one node. Returns whether it did.
+bool buildLoop(Graph& graph, Node* loop, const NodeEffects& effects, const NodeSet& strided, const LeftOut& left_out,
+               OriginTable& origins, int min_ops, RegionResult& result) {
+  const auto goes_inside = [&](const Node* node) {
+    // Readers of what the loop writes would miss it where that is written later.
+    if (effects.barriers.contains(node) || effects.pinned.contains(node) || (left_out && left_out(node))) return false;
+    if (isSizeArithmetic(node) || carriesOperands(node)) return true;
+    return !effects.kept.contains(node) && !strided.contains(node) &&
+           std::holds_alternative<LoweredNode>(lowerNode(const_cast<Node*>(node)));
+  };
+  const auto pieces = piecesOfLoop(loop, goes_inside);
+  std::unordered_set<const Node*> slices;
+  if (pieces) {
+    slices.insert(pieces->slices.begin(), pieces->slices.end());
+    // What is computed before and behind them shares a region then.
+    for (Node* node : pieces->collectors) node->moveBefore(loop->blocks()[0]->return_node());
+  }
+  const LeftOut stays = [&](const Node* node) { return slices.count(node) != 0 || (left_out && left_out(node)); };
+  RegionBuilder(graph, *loop->blocks()[0], effects, strided, stays, origins, min_ops, result).build();
+  if (!pieces) return false;
+  if (takeLoop(loop, origins, left_out, result)) return true;
+  for (Remark& remark : result.remarks) {
+    const bool of_slice = std::any_of(pieces->slices.begin(), pieces->slices.end(),
+                                      [&](const Node* node) { return origins.of(node) == remark.origins; });
+    if (of_slice && remark.reason == reasons::kDecided)
+      remark = {"lower-to-plan", RemarkKind::kMissed, reasons::kNotConstant,
+                "The number of the round chooses the slice.", remark.origins};
+  }
+  return false;
+}
+
 }  // namespace
 
 RegionResult buildRegions(Graph& graph, OriginTable& origins, const LeftOut& left_out, int min_ops) {
   RegionResult result;
   splitNonzeroLines(graph, origins);
-  const NodeEffects effects = effectsOf(graph);
-  const NodeSet strided = nodesWithShownStrides(graph);
+  NodeEffects effects = effectsOf(graph);
+  NodeSet strided = nodesWithShownStrides(graph);
   std::vector<InnerBlock> blocks = innerBlocks(graph);
   leaveOutSmallest(blocks);
   for (const InnerBlock& inner : blocks) {
-    if (!inner.left_out) {
-      RegionBuilder(graph, *inner.block, effects, strided, left_out, origins, min_ops, result).build();
-      continue;
-    }
+    if (!inner.left_out) continue;
     result.remarks.push_back(
         {"lower-to-plan", RemarkKind::kMissed, reasons::kControlFlow,
          fmt::format("The {} branches and loops that hold more have the regions.", kMaxInnerBlocks),
          origins.of(inner.lowerable)});
+  }
+  for (const InnerBlock& inner : blocks) {
+    if (inner.left_out) continue;
+    Node* owner = inner.block->owningNode();
+    if (owner->kind() != c10::prim::Loop) {
+      RegionBuilder(graph, *inner.block, effects, strided, left_out, origins, min_ops, result).build();
+      continue;
+    }
+    if (!buildLoop(graph, owner, effects, strided, left_out, origins, min_ops, result)) continue;
+    effects = effectsOf(graph);  // nodes may now lie where others did
+    strided = nodesWithShownStrides(graph);
   }
   RegionBuilder(graph, *graph.block(), effects, strided, left_out, origins, min_ops, result).build();
   return result;

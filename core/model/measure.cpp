@@ -174,12 +174,23 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
   const auto graph = module.get_method("forward").graph();
   const std::vector<torch::jit::IValue> arguments = graphArguments(module, inputs);
   std::vector<std::pair<Node*, NodeSamples>> nodes;
+  std::unordered_map<Node*, StepTime> inner;  // nodes of ours in branches and loops
   std::unordered_map<Node*, std::size_t> index;
   const PlaceOrigins places(*graph, origins);
   const auto region_kind = c10::Symbol::fromQualString("ipex_studio::region");
+  const auto loop_kind = c10::Symbol::fromQualString("ipex_studio::region_loop");
+  // True for nodes that are no regions and whose time is that of plans all the same.
+  const auto is_ours = [&](const Node* node) { return node->kind() == loop_kind || isDataChoice(node); };
   // Its own time counts for the run: what can be said before is not said here.
   NodeRunner runner(*graph, [&](Node* node, std::int64_t begin, std::int64_t elapsed) {
-    if (node->kind() == region_kind || node->owningBlock() != graph->block()) return;
+    if (node->kind() == region_kind) return;
+    if (node->owningBlock() != graph->block()) {
+      if (!is_ours(node)) return;
+      StepTime& time = inner[node];
+      time.begin_ns.push_back(begin);
+      time.elapsed_ns.push_back(elapsed);
+      return;
+    }
     auto at = index.find(node);
     if (at == index.end()) {
       at = index.emplace(node, nodes.size()).first;
@@ -195,6 +206,7 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
     samples.begin_ns.clear();
     samples.elapsed_ns.clear();
   }
+  inner.clear();
   const std::vector<torch::jit::IValue> regions = regionObjects(module);
   for (const auto& region : regions) callRegion(region, "start_profile");
   const std::int64_t start = nowNs();
@@ -218,9 +230,14 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
     time.begin_ns = samples.begin_ns;
     time.elapsed_ns = samples.elapsed_ns;
     shift(time.begin_ns, start);
-    if (isDataChoice(node)) shares.add(time);
     takeOutInside(spans, &time);
+    if (is_ours(node)) shares.add(time);
     run.step_times.push_back(std::move(time));
+  }
+  for (auto& [node, time] : inner) {
+    shift(time.begin_ns, start);
+    takeOutInside(spans, &time);
+    shares.add(time);
   }
   run.coverage.time = shares.median();
 }

@@ -31,7 +31,8 @@ bool isOneOf(const Node& node, std::initializer_list<const char*> kinds) {
 bool isHarmless(const Node& node) {
   const std::string space = node.kind().ns().toUnqualString();
   if (space != "aten" && space != "ipex_studio") return false;
-  if (isOneOf(node, {"aten::as_strided", "aten::as_strided_copy", "ipex_studio::region"})) return false;
+  if (isOneOf(node, {"aten::as_strided", "aten::as_strided_copy", "ipex_studio::region", "ipex_studio::region_loop"}))
+    return false;
   const c10::FunctionSchema& schema = node.schema();
   if (writesOperands(&node) || node.hasSideEffects()) return false;
   const auto& arguments = schema.arguments();

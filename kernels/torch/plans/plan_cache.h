@@ -75,6 +75,8 @@ class PlanCache {
   static constexpr std::size_t kMaxRefusals = 256;
   bool tryRun(c10::ArrayRef<const at::Tensor*> tensors, at::IntArrayRef ints, at::Tensor* results, NoRun* no_run,
               bool may_postpone = false);
+  // Runs the plan of one signature again and again on memory of the caller (plan_cache_rounds.h).
+  class Rounds;
   // To be told after a postponed run, how long its results took.
   void ranOtherwise(c10::ArrayRef<const at::Tensor*> tensors, std::int64_t elapsed_ns);
   // Sets when runs that may be postponed are (new_sizes.h). Then plans that ran once make room for those of sizes that

@@ -47,6 +47,8 @@ class Region : public torch::CustomClassHolder, public ValueSource {
   void setNewSizes(const std::string& mode, bool from_now_on);
 
   PlanCache& plans() { return plans_; }
+  // True if the tensors hold integers of the plan's own types, so that plans may take them as they are.
+  bool takesAsGiven(c10::ArrayRef<const at::Tensor*> tensors) const { return integers_.fit(tensors); }
   State state() const;
   void readTuning(const std::string& record) { plans_.readTuning(record); }
   void setPrepared(std::vector<std::shared_ptr<const PreparedWeights>> files) { plans_.setPrepared(std::move(files)); }

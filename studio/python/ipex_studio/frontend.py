@@ -164,7 +164,7 @@ def _optimize_script(module: torch.jit.ScriptModule, dtype: Optional[torch.dtype
     if is_training(module):
         logger.warning("%s is in training mode and stays as it is; call eval() first.", module.original_name)
         return module
-    if module.inlined_graph.findAllNodes("ipex_studio::region"):
+    if any(module.inlined_graph.findAllNodes(kind) for kind in ("ipex_studio::region", "ipex_studio::region_loop")):
         return module  # it has plans already
     bf16 = dtype == torch.bfloat16 and _engine.has_bf16()
     if dtype in (torch.bfloat16, torch.float16) and not bf16:

@@ -83,6 +83,28 @@ TEST(Recording, SamplesBelongToStepsAndFitIntoTheRun) {
   EXPECT_GT(most, 0.5);
 }
 
+// They stand between regions, in loops as at the top.
+TEST(Recording, ChoicesByDataInLoopsAreTimeOfPlans) {
+  const Inputs inputs{at::randn({4, 300, 300})};
+  auto result = optimized(scriptModule(R"(
+def forward(self, x):
+    y = torch.zeros([1], dtype=4)
+    for t in range(x.size(0)):
+        y = y + torch.nonzero(x[t] > 0.0).sum()
+    return y
+)",
+                                       {}),
+                          inputs);
+  double most = 0;  // of several, to exclude other work on the machine
+  for (int again = 0; again < 20 && most <= 0.8; ++again) {
+    RunRecord run;
+    profileSteps(result.module, inputs, 3, result.origins, run);
+    EXPECT_LE(run.coverage.time, 1.0);
+    most = std::max(most, run.coverage.time);
+  }
+  EXPECT_GT(most, 0.8) << result.module.get_method("forward").graph()->toString(false);
+}
+
 // Nodes outside of modules have their own origins, too, as those of functions do.
 TEST(Recording, NodesOfNoModuleHaveOriginsOfTheirOwn) {
   const Inputs inputs{at::randn({8, 8}, at::kDouble)};  // which no plan computes

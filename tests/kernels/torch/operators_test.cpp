@@ -206,6 +206,8 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::pointwise(Tensor x, Tensor[] post_args, str spec) -> Tensor",
           "ipex_studio::region(__torch__.torch.classes.ipex_studio.Region region, Tensor[] tensors, int[] sizes) -> "
           "Tensor[]",
+          "ipex_studio::region_loop(__torch__.torch.classes.ipex_studio.Region region, int[] form, int rounds, "
+          "Tensor[] tensors, int[] sizes) -> Tensor[]",
           "ipex_studio::roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, "
           "int "
           "sampling_ratio, bool aligned) -> Tensor",
