@@ -1,4 +1,6 @@
 // Lowering of comparisons, boolean logic and choices by masks. Inside these operations a boolean is 1 or 0 in FP32.
+#include <limits>
+
 #include "core/lower/lowering_builder.h"
 
 namespace ipex_studio::lowering {
@@ -92,6 +94,58 @@ LoweredNode lowerWhere(Node* node) {
   return steps.finish(node);
 }
 
+// A number that may be None.
+double numberOr(Value* value, double otherwise, const char* what) {
+  return isNone(value) ? otherwise : needNumber(value, what);
+}
+
+// aten::nan_to_num(x, nan?, posinf?, neginf?)
+LoweredNode lowerNanToNum(Node* node) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kGreatest = std::numeric_limits<float>::max();
+  needFloat(node->input(0));
+  const double nan = numberOr(node->input(1), 0, "nan"), most = numberOr(node->input(2), kGreatest, "posinf"),
+               least = numberOr(node->input(3), -kGreatest, "neginf");
+  Steps steps;
+  const LoweredOperand x = use(node->input(0));
+  const auto equals = [&](double number) {
+    return steps.chain({binaryPostOp(PostOpKind::kEq, 0)}, {x, use(at::scalar_tensor(number, at::kFloat))});
+  };
+  std::vector<PostOp> ops;
+  std::vector<LoweredOperand> operands{x};
+  if (most == kGreatest && least == -kGreatest) {
+    ops.push_back(unaryPostOp(PostOpKind::kClip, least, most));
+  } else {
+    operands.insert(operands.end(), {equals(kInfinity), equals(-kInfinity)});
+    ops = {binaryPostOp(PostOpKind::kFill, 0, most), binaryPostOp(PostOpKind::kFill, 1, least)};
+  }
+  operands.push_back(steps.chain({binaryPostOp(PostOpKind::kNe, 0)}, {x, x}));
+  ops.push_back(binaryPostOp(PostOpKind::kFill, static_cast<std::int32_t>(operands.size()) - 2, nan));
+  steps.chain(std::move(ops), std::move(operands));
+  return steps.finish(node);
+}
+
+// Whether a number without its sign stands in a relation to infinity.
+LoweredNode comparedToInfinity(Node* node, PostOpKind kind) {
+  needFloat(node->input(0));
+  Steps steps;
+  const LoweredOperand infinity = use(at::scalar_tensor(std::numeric_limits<double>::infinity(), at::kFloat));
+  steps.cast(steps.chain({unaryPostOp(PostOpKind::kAbs), binaryPostOp(kind, 0)}, {use(node->input(0)), infinity}),
+             "bool");
+  return steps.finish(node);
+}
+LoweredNode lowerIsInf(Node* node) { return comparedToInfinity(node, PostOpKind::kEq); }
+LoweredNode lowerIsFinite(Node* node) { return comparedToInfinity(node, PostOpKind::kLt); }
+
+// aten::isnan(x): what differs from itself
+LoweredNode lowerIsNan(Node* node) {
+  needFloat(node->input(0));
+  Steps steps;
+  const LoweredOperand x = use(node->input(0));
+  steps.cast(steps.chain({binaryPostOp(PostOpKind::kNe, 0)}, {x, x}), "bool");
+  return steps.finish(node);
+}
+
 }  // namespace
 
 void addLogicLowerings(Table& table) {
@@ -107,6 +161,10 @@ void addLogicLowerings(Table& table) {
   for (const char* kind : {"aten::logical_not", "aten::bitwise_not"}) table[kind] = lowerNot;
   table["aten::masked_fill"] = lowerMaskedFill;
   table["aten::where"] = lowerWhere;
+  table["aten::nan_to_num"] = lowerNanToNum;
+  table["aten::isnan"] = lowerIsNan;
+  table["aten::isinf"] = lowerIsInf;
+  table["aten::isfinite"] = lowerIsFinite;
 }
 
 }  // namespace ipex_studio::lowering

@@ -33,7 +33,7 @@ struct Product {
 struct Greatest {
   template <class V>
   static V of(V to, V from) {
-    return hn::IfThenElse(hn::Or(hn::Gt(to, from), hn::Ne(to, to)), to, from);
+    return hn::IfThenElse(hn::Or(hn::Gt(to, from), hn::IsNaN(to)), to, from);
   }
   static float of(float to, float from) { return to > from || to != to ? to : from; }
 };
@@ -41,7 +41,7 @@ struct Greatest {
 struct Least {
   template <class V>
   static V of(V to, V from) {
-    return hn::IfThenElse(hn::Or(hn::Lt(to, from), hn::Ne(to, to)), to, from);
+    return hn::IfThenElse(hn::Or(hn::Lt(to, from), hn::IsNaN(to)), to, from);
   }
   static float of(float to, float from) { return to < from || to != to ? to : from; }
 };

@@ -232,7 +232,7 @@ inline void applyBinary(const PostOp& op, const PointwiseRows& rows) {
     case PostOpKind::kEq:
       return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Eq(v, o), one); });
     case PostOpKind::kNe:
-      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Ne(v, o), one); });
+      return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenZeroElse(hn::Eq(v, o), one); });
     case PostOpKind::kLt:
       return run([=](VF v, VF o) HWY_ATTR { return hn::IfThenElseZero(hn::Lt(v, o), one); });
     case PostOpKind::kLe:

@@ -59,7 +59,7 @@ inline std::int64_t poolInnerPlaces(const PoolPlacesJob& job, const float* plane
         const auto place = hn::Add(
             base, hn::Set(di, static_cast<std::int32_t>(ky * job.y.dilation * job.x.size + kx * job.x.dilation)));
         const VF value = hn::GatherIndex(d, plane, place);
-        const auto better = hn::Or(hn::Gt(value, best), hn::Ne(value, value));
+        const auto better = hn::Or(hn::Gt(value, best), hn::IsNaN(value));
         best = hn::IfThenElse(better, value, best);
         best_place = hn::IfThenElse(hn::RebindMask(di, better), place, best_place);
       }
