@@ -9,6 +9,8 @@ const std::vector<const Pass*>& defaultPasses() {
   static const std::vector<const Pass*> passes = {
       // First of all: both graphs go through all passes.
       &kInsertNoneBranch,
+      // Before the branch that its answers make needless.
+      &kFoldAttentionIdentity,
       &kInsertIdentityBranch,
       // Before all others: in eval mode dropout hands its input through, which no alias analysis knows.
       &kEliminateDropout,
@@ -61,6 +63,10 @@ const std::vector<const Pass*>& defaultPasses() {
       &kCanonicalizeOneHot,
       // Before whatever looks for products and activations.
       &kCanonicalizeRnnCell,
+      // After the writes are out of place and the shapes are known; before the places, which it does without.
+      &kCanonicalizeMaskedUpdate,
+      // Before fuse-gather-scatter and the common subexpressions, which find the same places together.
+      &kCanonicalizeMaskPlaces,
       // After record-shapes, which brings its question to the top level.
       &kInsertNestedBranch,
       // After the branches that pack a batch; before the passes of whole batches.

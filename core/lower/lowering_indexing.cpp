@@ -1,4 +1,5 @@
 // Lowering of lookups by index (rows, elements, sampling grids), of indices that count up, and of masks made from them.
+#include <algorithm>
 #include <limits>
 
 #include "core/lower/lowering_builder.h"
@@ -181,6 +182,13 @@ class IndexWriter {
     return flat;
   }
 
+  // The same value for each place: what the places hold gives the sizes, and none of its numbers.
+  LoweredOperand writtenEverywhere(Value* value, const LoweredOperand& whole, const LoweredOperand& places) {
+    const LoweredOperand old = steps_.add(OpKind::kGather, {{"axis", places_.axis}}, {whole, places});
+    return steps_.chain({binaryPostOp(PostOpKind::kFill, 0, 0), binaryPostOp(PostOpKind::kAdd, 1)},
+                        {old, use(at::ones({}, at::kFloat)), use(value)});
+  }
+
   LoweredOperand written(Value* values) { return flatten(use(values), needRank(places_.indices.front())); }
 
   LoweredNode finish(Node* node, bool adds, const LoweredOperand& whole, const LoweredOperand& places,
@@ -216,6 +224,13 @@ class IndexWriter {
   LoweredOperand x_;
 };
 
+// True if `value` has at most the axes of x from `first` on, and broadcasts to them.
+bool fitsBehind(const Ints& value, const Ints& x, std::int64_t first) {
+  if (static_cast<std::int64_t>(value.size()) > static_cast<std::int64_t>(x.size()) - first) return false;
+  return std::equal(value.rbegin(), value.rend(), x.rbegin(),
+                    [](std::int64_t one, std::int64_t whole) { return one == 1 || one == whole; });
+}
+
 // aten::index_put(x, indices?[], values, accumulate), as in keys[:, :, places] = key and grid[rows, columns] += value
 LoweredNode lowerIndexPut(Node* node) {
   Value *const x = node->input(0), *const values = node->input(2);
@@ -228,9 +243,12 @@ LoweredNode lowerIndexPut(Node* node) {
   const Ints picked = *knownSizes(places.indices.front());
   written.erase(written.begin() + places.axis, written.begin() + places.axis + indexed);
   written.insert(written.begin() + places.axis, picked.begin(), picked.end());
-  if (knownSizes(values) != written) decline(reasons::kShapeMismatch, "Index and updates differ in size.");
+  const bool one_for_all = knownSizes(values) != written;
+  if (one_for_all && !fitsBehind(*knownSizes(values), *knownSizes(x), places.axis + indexed))
+    decline(reasons::kShapeMismatch, "Index and updates differ in size.");
   IndexWriter writer(x, places);
-  const LoweredOperand whole = writer.whole(), flat = writer.places(), updates = writer.written(values);
+  const LoweredOperand whole = writer.whole(), flat = writer.places();
+  const LoweredOperand updates = one_for_all ? writer.writtenEverywhere(values, whole, flat) : writer.written(values);
   return writer.finish(node, adds, whole, flat, updates);
 }
 

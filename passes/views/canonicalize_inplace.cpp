@@ -2,7 +2,7 @@
 //   before  %y = convolution(%x, …)   %r = relu_(%y)   %s = add(%y, %r, 1)
 //   after   %y = convolution(%x, …)   %r = relu(%y)    %s = add(%r, %r, 1)
 // Aliases become what they are another name of. Writes into slices become slice_scatter and select_scatter
-// (slice_writes.h), a number written by a mask masked_fill, values written to places index_put. The written tensor
+// (slice_writes.h), a number written by a mask masked_fill, values written by a mask or to places index_put. The written tensor
 // must be fresh memory of its producer, in the same block, and no earlier use may have made another name for that
 // memory that is read later. Readers before the write keep the old value, readers after it get the new one; nothing
 // moves.
@@ -47,7 +47,8 @@ const std::unordered_set<std::string>& plainOperators() {
 
 // True if the out-of-place form of an operator that writes exists.
 bool hasPlainForm(const Node* node) {
-  return plainOperators().count(node->kind().toUnqualString()) != 0 || fillsByMask(node) || writesPlaces(node);
+  return plainOperators().count(node->kind().toUnqualString()) != 0 || fillsByMask(node) || writesByMask(node) ||
+         writesPlaces(node);
 }
 
 // A piece of a tensor that nothing but aten::unsafe_chunk and its kin reads: pieces lie apart, and each has one name.

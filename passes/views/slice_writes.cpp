@@ -6,9 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/graph/elementwise.h"
 #include "core/graph/fused_op.h"
 #include "core/torch/silent_writes.h"
 #include "passes/match/aliasing.h"
+#include "passes/match/mask_index.h"
 #include "passes/match/node_writer.h"
 
 namespace ipex_studio {
@@ -143,6 +145,14 @@ bool fillsByMask(const Node* node) {
          knownDtype(node->input(2)) == knownDtype(node->input(0));
 }
 
+bool writesByMask(const Node* node) {
+  if (node->kind() != aten::index_put_ || !constantBool(node->input(3))) return false;
+  if (knownDtype(node->input(0)) != at::kFloat || knownDtype(node->input(2)) != at::kFloat) return false;
+  const auto index = readMaskIndex(node);
+  return index && (holdsMaskedRows(node->input(2), node->input(0), *index) ||
+                   isOneForAllRows(node->input(2), node->input(0), *index));
+}
+
 bool writesPlaces(const Node* node) {
   if (node->kind() != aten::index_put_ || !constantBool(node->input(3))) return false;
   const auto indices = decidedElements(node->input(1));
@@ -165,7 +175,9 @@ bool writesPlaces(const Node* node) {
     places = sizes;
     last = axis;
   }
-  return places && *values == written;
+  if (!places) return false;
+  // One value for all places has at most the axes behind the indexed ones.
+  return *values == written || (values->size() < x->size() - last && broadcastsTo(*values, *x));
 }
 
 Node* createPlain(Rewriter& rewriter, Node* node) {

@@ -21,6 +21,33 @@ class Sum(torch.nn.Module):
         return torch.relu(x) if y is None else torch.relu(x) + y
 
 
+class Cross(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = torch.nn.MultiheadAttention(16, 2, batch_first=True)
+
+    def forward(self, x: torch.Tensor, memory: torch.Tensor, pad: torch.Tensor):
+        return self.attention(x, memory, memory, key_padding_mask=pad)[0]
+
+
+class Masked(torch.nn.Module):
+    """Layers on the rows that a mask chooses, and writes by masks and places."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(8, 8) for _ in range(2))
+        self.token = torch.nn.Parameter(torch.randn(8))
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor):
+        y = x * 2.0
+        for layer in self.layers:
+            y[mask] = torch.relu(layer(y[mask]))
+        y[y < 0] = y[y < 0] * 0.1
+        places = (~mask).nonzero()
+        y[places[:, 0], places[:, 1]] = self.token
+        return y
+
+
 class ScriptModules(unittest.TestCase):
     def check(self, module, fast, *args):
         with torch.no_grad():
@@ -44,6 +71,30 @@ class ScriptModules(unittest.TestCase):
             for _ in range(3):
                 fast(image(batch=5))
         self.assertEqual([str(warning.message) for warning in said if "original code" in str(warning.message)], [])
+
+    def test_attention_needs_no_form_for_calls_with_one_tensor(self):
+        torch.manual_seed(1)
+        scripted = torch.jit.script(Cross().eval())
+        x, memory, pad = torch.randn(2, 5, 16), torch.randn(2, 5, 16), torch.rand(2, 5) > 0.7
+        pad[:, 0] = False
+        fast = ipex_studio.optimize(scripted, sample_input=(x, memory, pad))
+        self.assertNotIn("__is__", str(fast.graph))
+        self.assertEqual(regions(fast), 1)
+        self.check(scripted, fast, x, memory, pad)
+        self.check(scripted, fast, x, x, pad)
+
+    def test_masks_of_any_count_choose_rows_in_regions(self):
+        torch.manual_seed(2)
+        scripted = torch.jit.script(Masked().eval())
+        x, mask = torch.randn(3, 7, 8), torch.rand(3, 7) > 0.5
+        fast = ipex_studio.optimize(scripted, sample_input=(x, mask))
+        self.assertNotIn("index_put", fast.code)
+        self.check(scripted, fast, x, mask)
+        for other in (torch.rand(3, 7) > 0.3, torch.zeros(3, 7, dtype=torch.bool), torch.ones(3, 7, dtype=torch.bool)):
+            self.check(scripted, fast, x, other)
+        self.check(scripted, fast, torch.randn(2, 4, 8), torch.rand(2, 4) > 0.5)
+        with self.assertRaises(Exception):
+            fast(x, torch.rand(2, 7) > 0.5)
 
     def test_inputs_are_guessed(self):
         traced = torch.jit.trace(trained_net(), image())

@@ -1,0 +1,194 @@
+// Finds the places that a mask chooses once, and reads and writes rows there by plain indices, which regions compute.
+//   before  %h : Float(9, 64) = index(%x, [%mask])   %o : Float(30, 64) = index_put(%x, [%mask], %v, False)
+//   after   %places : Long(9) = select(nonzero(%mask), 1, 0)
+//           %h = index_select(%x, 0, %places)        %o = index_copy(%x, 0, %places, %v)
+// A mask of several axes and those axes of x become one; sizes of the joint axis are the mask's, so that one of other
+// sizes is refused. index_put that adds becomes index_add; masked_scatter by an expanded mask of rows index_copy of the
+// first rows of its source. Only nonzero is left between regions, and one of several for the same mask.
+// Declines: unsupported-dtype (other than FP32; integers are read), shape-mismatch (rows that may be broadcast). Single
+// elements are read by the mask, which needs no list of places, unless some are written by it, too.
+// Runs after canonicalize-masked-update, which needs no places, and record-shapes; before fuse-gather-scatter and
+// eliminate-common-subexpressions. Numerics: none.
+#include <algorithm>
+
+#include "core/graph/fused_op.h"
+#include "core/graph/rewrite_matches.h"
+#include "passes/match/mask_index.h"
+#include "passes/match/node_writer.h"
+#include "passes/pass_list.h"
+
+namespace ipex_studio {
+namespace {
+
+using torch::jit::Node;
+using torch::jit::Value;
+using Ints = std::vector<std::int64_t>;
+
+enum class Use { kRead, kWrite, kAdd, kScatter };
+
+struct PlacesMatch {
+  Use use = Use::kRead;
+  MaskIndex index;
+  Value* rows = nullptr;    // what is written
+  std::int64_t chosen = 0;  // by the mask in the example
+};
+
+// True if a write by the same mask needs its places.
+bool isWrittenBy(const Value* mask) {
+  return std::any_of(mask->uses().begin(), mask->uses().end(), [](const torch::jit::Use& use) {
+    if (use.user->kind() != c10::prim::ListConstruct) return false;
+    const auto& readers = use.user->output()->uses();
+    return std::any_of(readers.begin(), readers.end(), [](const torch::jit::Use& reader) {
+      return reader.user->kind() == torch::jit::aten::index_put;
+    });
+  });
+}
+
+std::optional<PlacesMatch> matchIndex(Node* node) {
+  const auto index = readMaskIndex(node);
+  const auto result = knownSizes(node->output());
+  const auto dtype = knownDtype(node->input(0));
+  if (!index || !result || result->size() != index->axis + 1 + index->inner) return std::nullopt;
+  if (dtype != at::kFloat && dtype != at::kLong) return std::nullopt;
+  if (index->inner == 0 && !isWrittenBy(index->mask)) return std::nullopt;
+  return PlacesMatch{Use::kRead, *index, nullptr, (*result)[index->axis]};
+}
+
+std::optional<PlacesMatch> matchIndexPut(Node* node, Decline* why) {
+  const auto index = readMaskIndex(node);
+  const auto adds = constantBool(node->input(3));
+  if (!index || !adds) return std::nullopt;
+  Value *x = node->input(0), *rows = node->input(2);
+  if (knownDtype(x) != at::kFloat || knownDtype(rows) != at::kFloat) {
+    *why = {reasons::kUnsupportedDtype, "What is written by the mask is not FP32."};
+  } else if (!holdsMaskedRows(rows, x, *index)) {
+    *why = {reasons::kShapeMismatch, "Rows written by the mask may be broadcast."};
+  }
+  if (*why) return std::nullopt;
+  return PlacesMatch{*adds ? Use::kAdd : Use::kWrite, *index, rows, (*knownSizes(rows))[index->axis]};
+}
+
+// aten::masked_scatter(x, mask, source), the mask an expansion of one with a last axis of 1
+std::optional<PlacesMatch> matchMaskedScatter(Node* node, Decline* why) {
+  Value *x = node->input(0), *source = node->input(2);
+  const Node* expand = node->input(1)->node();
+  if (expand->kind() != torch::jit::aten::expand && expand->kind() != torch::jit::aten::expand_as) return std::nullopt;
+  Node* unsqueeze = expand->input(0)->node();
+  const auto sizes = knownSizes(x), rows = knownSizes(source);
+  if (unsqueeze->kind() != torch::jit::aten::unsqueeze || !sizes || !rows) return std::nullopt;
+  Value* mask = unsqueeze->input(0);
+  const auto chosen = knownSizes(mask);
+  const auto at = constantInt(unsqueeze->input(1));
+  const bool is_rows = chosen && knownDtype(mask) == at::kBool && !chosen->empty() && at &&
+                       (*at == -1 || *at == static_cast<std::int64_t>(chosen->size())) &&
+                       chosen->size() + 1 == sizes->size() && knownSizes(node->input(1)) == sizes &&
+                       std::equal(chosen->begin(), chosen->end(), sizes->begin());
+  if (!is_rows) return std::nullopt;
+  if (knownDtype(x) != at::kFloat || knownDtype(source) != at::kFloat) {
+    *why = {reasons::kUnsupportedDtype, "What is written by the mask is not FP32."};
+    return std::nullopt;
+  }
+  if (rows->empty() || rows->back() != sizes->back()) return std::nullopt;
+  std::int64_t count = 1;
+  for (std::size_t axis = 0; axis + 1 < rows->size(); ++axis) count *= (*rows)[axis];
+  return PlacesMatch{Use::kScatter, {mask, 0, chosen->size(), 1}, source, count};
+}
+
+std::optional<PlacesMatch> matchPlaces(PassContext&, Node* node, Decline* why) {
+  if (node->kind() == torch::jit::aten::index) return matchIndex(node);
+  if (node->kind() == torch::jit::aten::index_put) return matchIndexPut(node, why);
+  return matchMaskedScatter(node, why);
+}
+
+class PlacesWriter {
+ public:
+  PlacesWriter(Rewriter& rewriter, Node* node, const PlacesMatch& match)
+      : write_(rewriter, node), longs_(rewriter, node, at::kLong), masks_(rewriter, node, at::kBool), match_(match) {}
+
+  Value* result() {
+    const MaskIndex& index = match_.index;
+    Value* const x = write_.node()->input(0);
+    const Ints sizes = *knownSizes(x);
+    Value *const places = chosenPlaces(), *const joint = joinedAxes(x);
+    Value* const axis = write_.number(static_cast<std::int64_t>(index.axis));
+    if (match_.use == Use::kRead)
+      return write_.make("aten::index_select", {joint, axis, places}, *knownSizes(write_.node()->output()));
+    Value* rows = match_.use == Use::kScatter ? firstRows(places) : match_.rows;
+    std::vector<Value*> operands{joint, axis, places, rows};
+    if (match_.use == Use::kAdd) operands.push_back(write_.number(1));
+    Value* written =
+        write_.make(match_.use == Use::kAdd ? "aten::index_add" : "aten::index_copy", operands, *knownSizes(joint));
+    if (index.axes == 1) return written;
+    return write_.make("aten::reshape", {written, write_.sizesOf(x, sizes.size())}, sizes);
+  }
+
+ private:
+  // The places that are true, counted over all of the mask.
+  Value* chosenPlaces() {
+    Value* mask = match_.index.mask;
+    if (match_.index.axes > 1) {
+      mask = masks_.make("aten::reshape", {mask, masks_.ints({-1})},
+                         {c10::multiply_integers(*knownSizes(match_.index.mask))});
+    }
+    Value* places = longs_.make("aten::nonzero", {mask}, {match_.chosen, 1});
+    return longs_.make("aten::select", {places, longs_.number(1), longs_.number(0)}, {match_.chosen});
+  }
+
+  // x with the axes of the mask as one.
+  Value* joinedAxes(Value* x) {
+    const MaskIndex& index = match_.index;
+    if (index.axes == 1) return x;
+    const Ints sizes = *knownSizes(x);
+    std::vector<Value*> entries;
+    Ints joined;
+    for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+      if (axis > index.axis && axis < index.axis + index.axes) {
+        joined.back() *= sizes[axis];
+        entries.back() = write_.integer("aten::mul", {entries.back(), write_.size(index.mask, axis - index.axis)});
+        continue;
+      }
+      joined.push_back(sizes[axis]);
+      entries.push_back(axis == index.axis ? write_.size(index.mask, 0) : write_.size(x, axis));
+    }
+    return write_.make("aten::reshape", {x, write_.list(entries)}, joined);
+  }
+
+  // As many rows of the source as the mask chooses, which it may have more of.
+  Value* firstRows(Value* places) {
+    const Ints sizes = *knownSizes(match_.rows);
+    const std::int64_t width = sizes.back();
+    Value* rows = match_.rows;
+    if (sizes.size() != 2) {
+      Value* last = write_.size(rows, sizes.size() - 1);
+      rows = write_.make("aten::reshape", {rows, write_.list({write_.number(-1), last})}, {match_.chosen, width});
+    }
+    return write_.make("aten::slice",
+                       {rows, write_.number(0), write_.number(0), write_.size(places, 0), write_.number(1)},
+                       {match_.chosen, width});
+  }
+
+  NodeWriter write_, longs_, masks_;
+  const PlacesMatch& match_;
+};
+
+void rewritePlaces(Rewriter& rewriter, Node* node, PlacesMatch& match) {
+  Value* result = PlacesWriter(rewriter, node, match).result();
+  rewriter.replace({node}, node->output(), result, "uses the places that the mask chooses");
+}
+
+bool canonicalizeMaskPlaces(torch::jit::Graph&, PassContext& context) {
+  // Writes first: what reads by their masks asks for them.
+  bool changed = rewriteMatches(context, context.nodes({"aten::index"}), matchPlaces, rewritePlaces);
+  changed |=
+      rewriteMatches(context, context.nodes({"aten::index_put", "aten::masked_scatter"}), matchPlaces, rewritePlaces);
+  return changed;
+}
+
+}  // namespace
+
+const Pass kCanonicalizeMaskPlaces = {"canonicalize-mask-places",
+                                      "Reads and writes rows that a mask chooses by their places.",
+                                      &canonicalizeMaskPlaces,
+                                      {"aten::index", "aten::index_put", "aten::masked_scatter"}};
+
+}  // namespace ipex_studio
