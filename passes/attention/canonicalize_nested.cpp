@@ -2,9 +2,9 @@
 //   before  %n = aten::_nested_tensor_from_mask(%x, %kept, False)   %a = aten::_transformer_encoder_layer_fwd(%n, …)
 //           %y = aten::to_padded_tensor(%a, 0, None)
 //   after   %c = sum(float(%kept), 1)   %longest = Int(max(%c))
-//           %rows = squeeze(nonzero(flatten(lt(arange(%longest), %c))))
-//           %t = index_select(reshape(%x[:, :%longest], [-1, %width]), 0, %rows)   the layers on %t, where attention
-//           alone sees a batch   %y = masked_fill(index_select(…), %hidden, 0)
+//           %rows = select(nonzero(flatten(lt(arange(size(%x, 1)), %c))), 1, 0)
+//           %t = index_select(reshape(%x, [-1, %width]), 0, %rows)   the layers on %t, where attention alone sees a
+//           batch of the longest sequence   %y = masked_fill(index_select(…), %hidden, 0)
 // The mask says how many tokens of a sequence come first, whatever their places, as libtorch reads it; no product is
 // computed for paddings. nn.TransformerEncoder leaves these operators where it is given src_key_padding_mask.
 // Declines: other-uses (the nested tensor is read elsewhere), unsupported-attribute (masks that are checked, other
@@ -137,18 +137,20 @@ class EncoderWriter {
     tokens_.sizes = {sizes_[0], sizes_[1]};
     const Layout packed = layout(tokens_.tokens);
     tokens_.places = packed.places;
-    Value* rows = whole_.make("aten::nonzero", {flat(flags_, packed.kept)}, {count(), 1});
-    tokens_.rows = whole_.make("aten::squeeze", {rows, write_.number(1)}, {count()});
-    Value* x = packedTokens();
+    // Found among the places of all tokens, the rows wait for no other region than the counts do.
+    Value* const width = write_.size(encoder_.x, 1);
+    const Layout all = layout(width);
+    Value* found = whole_.make("aten::nonzero", {flat(flags_, all.kept)}, {count(), 1});
+    found = whole_.make("aten::select", {found, write_.number(1), write_.number(0)}, {count()});
+    tokens_.rows = amongLongest(found, width);
+    Value* x = packedTokens(found);
     for (const EncoderLayer& read : encoder_.layers) {
       EncoderLayer layer = read;
       layer.attention.x = x;
       layer.attention.hidden = packed.hidden;
       x = AttentionWriter(rewriter_, before_, at::kFloat, &tokens_).layer(layer);
     }
-    if (!encoder_.all_tokens) return padded(x, packed, tokens_.tokens);
-    Value* all = write_.size(encoder_.x, 1);
-    return padded(x, layout(all), all);
+    return encoder_.all_tokens ? padded(x, all, width) : padded(x, packed, tokens_.tokens);
   }
 
  private:
@@ -172,12 +174,18 @@ class EncoderWriter {
     return made;
   }
 
-  Value* packedTokens() {
-    Value* first = write_.make(
-        "aten::slice", {encoder_.x, write_.number(1), write_.number(0), tokens_.tokens, write_.number(1)}, sizes_);
+  // Rows of sequences of `tokens` places as those of sequences as long as the longest.
+  Value* amongLongest(Value* rows, Value* tokens) {
+    Value* const sequence = whole_.make("aten::floor_divide", {rows, tokens}, {count()});
+    Value* const shorter = write_.integer("aten::sub", {tokens, tokens_.tokens});
+    Value* const before = whole_.make("aten::mul", {sequence, shorter}, {count()});
+    return whole_.make("aten::sub", {rows, before, write_.number(1)}, {count()});
+  }
+
+  Value* packedTokens(Value* found) {
     const Ints rows{count(), sizes_[2]};
-    Value* flat = write_.make("aten::reshape", {first, write_.ints({-1, sizes_[2]})}, rows);
-    return write_.make("aten::index_select", {flat, write_.number(0), tokens_.rows}, rows);
+    Value* flat = write_.make("aten::reshape", {encoder_.x, write_.ints({-1, sizes_[2]})}, rows);
+    return write_.make("aten::index_select", {flat, write_.number(0), found}, rows);
   }
 
   Value* padded(Value* x, const Layout& layout, Value* tokens) {
