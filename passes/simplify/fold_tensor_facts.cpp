@@ -1,6 +1,7 @@
 // Answers questions about tensors that the example run has answered: their dtype, whether it is of floats, where they
 // live, whether they are nested or want gradients, their rank, whether one value is another or None, and whether two
-// lists are the same sizes. What fast paths of encoders made has the dtype and rank of what they got.
+// lists are the same sizes, or a size is a number that it is no multiple of. What fast paths of encoders made has the
+// dtype and rank of what they got.
 //   before  %d = prim::dtype(%x)   %n = prim::is_nested(%x)   %s = aten::__is__(%x, %x)   %y = prim::If(%s) …
 //   after   6, false, true         which fold-constants decides
 // Scripted modules of PyTorch ask these before they compute anything. Plans take the example's dtype and rank alone,
@@ -8,7 +9,10 @@
 // Declines: nothing with a remark: what the example did not reach may never be asked.
 // Runs before fold-constants, which takes the branch that the answer leaves. Numerics: none.
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -38,15 +42,70 @@ bool isSameSize(const Value* a, const Value* b) {
   return left->input(0) == right->input(0) && axis && axis == constantInt(right->input(1));
 }
 
-// True for lists of integers with the same entries, which nothing else reads or writes to.
+// True for a list that is compared and named in messages, and so never written to.
+bool isOnlyAskedAbout(const Value* list) {
+  static const std::unordered_set<std::string> kReaders = {"aten::eq", "aten::ne", "aten::format", "aten::len"};
+  return std::all_of(list->uses().begin(), list->uses().end(),
+                     [](const torch::jit::Use& use) { return kReaders.count(use.user->kind().toQualString()) != 0; });
+}
+
+// True for lists of integers with the same entries, which nothing writes to.
 bool areSameSizes(const Value* a, const Value* b) {
   if (a->type()->kind() != c10::TypeKind::ListType || b->type()->kind() != c10::TypeKind::ListType) return false;
   const Node *left = a->node(), *right = b->node();
   if (!isKind(left, "prim::ListConstruct") || !isKind(right, "prim::ListConstruct") ||
       left->inputs().size() != right->inputs().size())
     return false;
-  if (a->uses().size() != (a == b ? 2 : 1) || b->uses().size() != a->uses().size()) return false;
+  if (!isOnlyAskedAbout(a) || !isOnlyAskedAbout(b)) return false;
   return std::equal(left->inputs().begin(), left->inputs().end(), right->inputs().begin(), &isSameSize);
+}
+
+constexpr int kMaxReshapes = 8;  // followed from a size
+
+// A constant that divides the integer whatever the inputs are; 1 where none is known.
+std::int64_t divisorOf(const Value* integer, int depth);
+
+// The same of a size. Sizes given to a reshape are those of its result unless they are -1, which no multiple of a
+// greater number is; what is broadcast to a size that is not 1 has that size.
+std::int64_t divisorOfSize(const Value* x, std::size_t axis, int depth) {
+  const Node* node = x->node();
+  const auto sizes = knownSizes(x);
+  if (!sizes || depth == 0) return 1;
+  if (isReshape(node)) {
+    const auto entries = decidedElements(node->input(1));
+    if (!entries || axis >= entries->size() || constantInt((*entries)[axis])) return 1;
+    return divisorOf((*entries)[axis], depth - 1);
+  }
+  if (!isKind(node, "aten::add") && !isKind(node, "aten::logical_or")) return 1;
+  for (const Value* operand : node->inputs().slice(0, 2)) {
+    const auto shape = isTensor(operand) ? knownSizes(operand) : std::optional<std::vector<std::int64_t>>();
+    if (!shape || shape->size() != sizes->size()) continue;
+    const std::int64_t divisor = divisorOfSize(operand, axis, depth - 1);
+    if (divisor > 1) return divisor;
+  }
+  return 1;
+}
+
+std::int64_t divisorOf(const Value* integer, int depth) {
+  const Node* node = integer->node();
+  if (isKind(node, "aten::mul")) {
+    for (const Value* factor : node->inputs()) {
+      if (const auto known = constantInt(factor)) return std::max<std::int64_t>(1, std::abs(*known));
+    }
+  }
+  if (!isKind(node, "aten::size") || node->inputs().size() != 2) return 1;
+  const auto axis = constantInt(node->input(1));
+  const auto sizes = knownSizes(node->input(0));
+  if (!axis || !sizes) return 1;
+  const std::int64_t at = *axis < 0 ? *axis + static_cast<std::int64_t>(sizes->size()) : *axis;
+  return at < 0 ? 1 : divisorOfSize(node->input(0), static_cast<std::size_t>(at), depth);
+}
+
+// True if one side is a constant that the other is certainly no multiple of.
+bool areOtherIntegers(const Value* a, const Value* b) {
+  const auto number = constantInt(b);
+  return number && a->type()->kind() == c10::TypeKind::IntType && !constantInt(a) &&
+         *number % divisorOf(a, kMaxReshapes) != 0;
 }
 
 // Tensors that nothing else names when they are made; a transposition of one axis with itself is none.
@@ -81,7 +140,9 @@ std::optional<IValue> answerOf(const Node* node, PassContext& context) {
     return areOtherTensors(a, b, context) ? std::optional<IValue>(kind == "aten::__isnot__") : std::nullopt;
   }
   if (kind == "aten::eq" || kind == "aten::ne") {
-    return areSameSizes(node->input(0), node->input(1)) ? std::optional<IValue>(kind == "aten::eq") : std::nullopt;
+    const Value *a = node->input(0), *b = node->input(1);
+    if (areOtherIntegers(a, b) || areOtherIntegers(b, a)) return IValue(kind == "aten::ne");
+    return areSameSizes(a, b) ? std::optional<IValue>(kind == "aten::eq") : std::nullopt;
   }
   if (kind == "prim::is_nested" && isNested(node->input(0))) return IValue(true);
   const Value* value = sourceOfNested(node->input(0));
