@@ -218,7 +218,9 @@ void giveBack(Graph& graph, const RegionCall& region, const RegionCode& code, Or
   }
   for (std::size_t o = 0; o < results.size(); ++o) region.unpack->output(o)->replaceAllUsesWith(results[o]);
   Node* const lists[] = {region.call->input(1)->node(), region.call->input(2)->node()};
-  for (Node* dead : {region.unpack, region.call, lists[0], lists[1], region.get}) dead->destroy();
+  for (Node* dead : {region.unpack, region.call, lists[0], lists[1], region.get}) {
+    if (!dead->hasUses()) dead->destroy();  // a constant list may be that of other regions, too
+  }
 }
 
 // Numbers the regions that are left without gaps, in the graph and on the module.

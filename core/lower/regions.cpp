@@ -195,7 +195,10 @@ class RegionBuilder {
                                    c10::TensorType::get());
     }
     Value* tensors = graph_.insertNode(graph_.createList(c10::TensorType::get(), inputs))->output();
-    Value* ints = graph_.insertNode(graph_.createList(c10::IntType::get(), spec.int_inputs))->output();
+    // A list without entries is made once, not in each run.
+    Value* ints = spec.int_inputs.empty()
+                      ? graph_.insertConstant(c10::List<std::int64_t>())
+                      : graph_.insertNode(graph_.createList(c10::IntType::get(), spec.int_inputs))->output();
     Node* call = graph_.insertNode(
         graph_.create(c10::Symbol::fromQualString("ipex_studio::region"), {object, tensors, ints}, 1));
     call->output()->setType(c10::ListType::ofTensors());

@@ -176,6 +176,7 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
   std::vector<std::pair<Node*, NodeSamples>> nodes;
   std::unordered_map<Node*, StepTime> inner;  // nodes of ours in branches and loops
   std::unordered_map<Node*, std::size_t> index;
+  std::size_t next = 0;  // place in `nodes` of the one that comes next, if all run as before
   const PlaceOrigins places(*graph, origins);
   const auto region_kind = c10::Symbol::fromQualString("ipex_studio::region");
   const auto loop_kind = c10::Symbol::fromQualString("ipex_studio::region_loop");
@@ -191,6 +192,12 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
       time.elapsed_ns.push_back(elapsed);
       return;
     }
+    const auto addTo = [&](NodeSamples& samples) {
+      samples.begin_ns.push_back(begin);
+      samples.elapsed_ns.push_back(elapsed);
+    };
+    if (next == nodes.size()) next = 0;
+    if (next < nodes.size() && nodes[next].first == node) return addTo(nodes[next++].second);  // as in the run before
     auto at = index.find(node);
     if (at == index.end()) {
       at = index.emplace(node, nodes.size()).first;
@@ -198,8 +205,8 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
       nodes.back().second.begin_ns.reserve(static_cast<std::size_t>(iterations));
       nodes.back().second.elapsed_ns.reserve(static_cast<std::size_t>(iterations));
     }
-    nodes[at->second].second.begin_ns.push_back(begin);
-    nodes[at->second].second.elapsed_ns.push_back(elapsed);
+    addTo(nodes[at->second].second);
+    next = at->second + 1;
   });
   runner.run(arguments);  // plans are compiled here, and nodes become known
   for (auto& [node, samples] : nodes) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -193,14 +194,17 @@ void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, s
   for (std::int64_t micro_batch = 0; micro_batch < plan_.micro_batches_.count(); ++micro_batch) {
     bind(inputs, outputs, micro_batch);
     for (Arena& arena : arenas_) arena.is_timed = arena.queue && !clock_ns && arena.queue->startSpans();
+    std::optional<std::int64_t> end;  // of the step before
     try {
       for (std::size_t step = 0; step < spans.size(); ++step) {
         const Arena& arena = arenas_[static_cast<std::size_t>(plan_.parts_.steps[step].arena)];
         if (arena.is_timed) arena.queue->beginSpan();
-        const std::int64_t begin = now();
+        // One step follows the other at once: reading the clock twice between them would be time of no step.
+        const std::int64_t begin = end && !clock_ns && !arena.queue ? *end : now();
         execute(step);
         if (arena.queue && !arena.is_timed) arena.queue->finish();
-        spans[step] = {begin, now() - begin};
+        end = now();
+        spans[step] = {begin, *end - begin};
       }
     } catch (...) {
       stopSpans();
