@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/graph/elementwise.h"
-#include "core/graph/fused_op.h"
 
 namespace ipex_studio {
 

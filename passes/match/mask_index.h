@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/torch/torch_compat.h"
+#include "core/graph/fused_op.h"
 
 namespace ipex_studio {
 

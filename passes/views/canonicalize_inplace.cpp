@@ -2,10 +2,10 @@
 //   before  %y = convolution(%x, …)   %r = relu_(%y)   %s = add(%y, %r, 1)
 //   after   %y = convolution(%x, …)   %r = relu(%y)    %s = add(%r, %r, 1)
 // Aliases become what they are another name of. Writes into slices become slice_scatter and select_scatter
-// (slice_writes.h), a number written by a mask masked_fill, values written by a mask or to places index_put. The written tensor
-// must be fresh memory of its producer, in the same block, and no earlier use may have made another name for that
-// memory that is read later. Readers before the write keep the old value, readers after it get the new one; nothing
-// moves.
+// (slice_writes.h), a number written by a mask masked_fill, values written by a mask or to places index_put. The
+// written tensor must be fresh memory of its producer, in the same block, and no earlier use may have made another name
+// for that memory that is read later. Readers before the write keep the old value, readers after it get the new one;
+// nothing moves.
 // Declines: value-may-be-aliased-or-written (inputs, constants, views, lists), control-flow, mixed-dtype (the in-place
 // form keeps the dtype, the other may widen it), unsupported-operator (copy_ of wholes, other index_put_ and what else
 // writes parts), not-profitable (very many writes into slices of one tensor, scatters that stay with the interpreter).

@@ -19,8 +19,8 @@ bool namesOperand(const torch::jit::Node* node, const torch::jit::Value* operand
 // has at most the axes behind those of the mask.
 bool fillsByMask(const torch::jit::Node* node);
 
-// True for aten::index_put_(x, [None …, mask], values, accumulate) of FP32 rows for all that the mask chooses, or of one
-// for all of them.
+// True for aten::index_put_(x, [None …, mask], values, accumulate) of FP32 rows for all that the mask chooses, or of
+// one for all of them.
 bool writesByMask(const torch::jit::Node* node);
 
 // True for aten::index_put_(x, [None …, i, j], values, accumulate) of a value for each place that integers name on

@@ -38,10 +38,6 @@ const Expression kExpressions[] = {
      "torch.isnan(torch.sqrt(x)).to(6) + 2.0 * torch.isinf(torch.log(x.clamp_min(0.0))).to(6) + 4.0 * "
      "torch.isfinite(torch.log(x)).to(6)"},
     {"compares_not_numbers", "(torch.sqrt(x) != self.m).to(6) + 2.0 * (torch.sqrt(x) == self.m).to(6)"},
-    {"greatest_of_not_numbers",
-     "torch.isnan(torch.max_pool2d_with_indices(torch.sqrt(x), [2, 2], [1, 1])[0]).to(6).sum() + "
-     "torch.isnan(torch.scatter_reduce(torch.sqrt(x), 1, torch.argmax(x, 1, True), x[:, :1], 'amax')).to(6) + 2.0 * "
-     "torch.isnan(torch.scatter_reduce(torch.sqrt(x), 1, torch.argmax(x, 1, True), x[:, :1], 'amin')).to(6)"},
     {"where_number", "torch.where(x >= 0.1, x, self.low)"},
     {"where_tensors", "torch.where(x <= self.m, x, self.m)"},
     {"comparison", "(x > self.m).to(6) + (x == x).to(6)"},
