@@ -141,8 +141,8 @@ class EffectFinder {
 NodeEffects effectsOf(torch::jit::Graph& graph) { return EffectFinder(graph).find(); }
 
 RegionLevels::RegionLevels(torch::jit::Block& block, const NodeEffects& effects, const NodeSet& strided,
-                           const std::function<bool(const Node*)>& left_out, int min_ops)
-    : differentiated_(differentiatedNodes(*block.owningGraph())) {
+                           const std::function<bool(const Node*)>& left_out, int min_ops, int first)
+    : first_(first), differentiated_(differentiatedNodes(*block.owningGraph())) {
   for (Node* node : block.nodes()) {
     if (node->kind() == c10::prim::Constant) continue;
     add(node, effects, strided.contains(node), left_out && left_out(node));
@@ -237,7 +237,8 @@ void RegionLevels::add(Node* node, const NodeEffects& effects, bool strided, boo
 
 // Computes the levels, whatever they were.
 void RegionLevels::assign() {
-  barrier_ = highest_ = last_effect_ = last_draw_ = last_check_ = 0;
+  highest_ = last_effect_ = last_draw_ = last_check_ = 0;
+  barrier_ = first_;
   for (PlacedNode& placed : nodes_) {
     placed.level = placed.inside_level = 0;
     if (placed.sizes) {

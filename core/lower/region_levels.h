@@ -52,9 +52,10 @@ class RegionLevels {
   // Computes the levels of the nodes of `block`. `effects` and `strided` (core/graph/strides.h), whose nodes stay with
   // the interpreter, may have been found before regions were built in blocks nested in it; so do nodes for which
   // `left_out` is true, which may be empty. A level whose nodes compute fewer than `min_ops` operations has no region:
-  // its nodes go into later regions, if nothing else reads them, or stay with the interpreter.
+  // its nodes go into later regions, if nothing else reads them, or stay with the interpreter. No region has a level
+  // below `first`.
   RegionLevels(torch::jit::Block& block, const NodeEffects& effects, const NodeSet& strided,
-               const std::function<bool(const torch::jit::Node*)>& left_out, int min_ops);
+               const std::function<bool(const torch::jit::Node*)>& left_out, int min_ops, int first = 0);
 
   const std::vector<PlacedNode>& nodes() const { return nodes_; }  // in graph order, constants excluded
   // The place of a node in nodes(); none for constants, nodes of other blocks and nodes without outputs.
@@ -75,6 +76,7 @@ class RegionLevels {
   void sink();
   bool emptySmallLevels(int min_ops, bool may_leave_out);
 
+  const int first_;
   NodeSet differentiated_;
   std::vector<PlacedNode> nodes_;
   std::vector<std::pair<torch::jit::Node*, LoweringDecline>> declines_;

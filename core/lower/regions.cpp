@@ -38,16 +38,16 @@ bool expands(const PlacedNode& placed) {
   return from && to && c10::multiply_integers(*to) >= 2 * c10::multiply_integers(*from);
 }
 
-// Builds the regions of one block and appends them to those found before.
+// Builds the regions of one block, none with a level below `first`, and appends them to those found before.
 class RegionBuilder {
  public:
   RegionBuilder(Graph& graph, Block& block, const NodeEffects& effects, const NodeSet& strided, const LeftOut& left_out,
-                OriginTable& origins, int min_ops, RegionResult& result)
+                OriginTable& origins, int min_ops, RegionResult& result, int first = 0)
       : graph_(graph),
         block_(block),
         origins_(origins),
         left_out_(left_out),
-        levels_(block, effects, strided, left_out, min_ops),
+        levels_(block, effects, strided, left_out, min_ops, first),
         result_(result) {}
 
   void build() {
@@ -354,7 +354,9 @@ bool buildLoop(Graph& graph, Node* loop, const NodeEffects& effects, const NodeS
     for (Node* node : pieces->collectors) node->moveBefore(loop->blocks()[0]->return_node());
   }
   const LeftOut stays = [&](const Node* node) { return slices.count(node) != 0 || (left_out && left_out(node)); };
-  RegionBuilder(graph, *loop->blocks()[0], effects, strided, stays, origins, min_ops, result).build();
+  // What reads no slice shares the region behind them.
+  const int first = pieces ? 1 : 0;
+  RegionBuilder(graph, *loop->blocks()[0], effects, strided, stays, origins, min_ops, result, first).build();
   if (!pieces) return false;
   if (takeLoop(loop, origins, left_out, result)) return true;
   for (Remark& remark : result.remarks) {

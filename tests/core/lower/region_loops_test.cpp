@@ -74,6 +74,12 @@ const Loop kLoops[] = {
      "    l = []\n    h = torch.zeros([x.size(0), 16])\n"
      "    for s in torch.unbind(x, 1):\n        h = torch.relu(torch.linear(s, self.w) + torch.linear(h, self.u))\n"
      "        l.append(h)\n    return torch.stack(l, 1)\n"},
+    {"state_without_slices", "    l = []\n    k = torch.ones([x.size(0), 16])\n" ROUNDS
+                             "        k = torch.sigmoid(torch.linear(k, self.u)) * 2.0\n"
+                             "        h = " STATE "        l.append(h)\n    return torch.stack(l, 1), k\n"},
+    {"two_states", "    l = []\n    k = torch.zeros([x.size(0), 16])\n" ROUNDS
+                   "        k = torch.sigmoid(torch.linear(k, self.u) + 0.5)\n"
+                   "        h = " STATE "        l.append(h * k)\n    return torch.stack(l, 1), k, h\n"},
     {"states_in_lists",
      "    z = torch.zeros([x.size(0), 16])\n    s = [z, z]\n    l = []\n"
      "    for t in range(x.size(1)):\n        s[0] = torch.tanh(torch.linear(x[:, t], self.w) + s[0])\n"
