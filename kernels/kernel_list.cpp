@@ -51,7 +51,7 @@
   KERNEL_ON(kMatmul, MatmulFlipped, "matmul_onednn")                                                             \
   KERNEL_ON(kMatmul, MatmulUpconverted, "matmul_onednn")                                                         \
   KERNEL_ON(kMatmul, UpconvertedFloats, "matmul_onednn")                                                         \
-  KERNEL(kPool, PoolMaxSimd) /* channels side by side */                                                         \
+  KERNEL(kPool, PoolMaxSimd)                                                                                     \
   KERNEL_ON(kPool, PoolOnednn)                                                                                   \
   KERNEL(kPool, PoolWindows)                    /* windows that the library leaves to its reference */           \
   KERNEL_ON(kPool, Upconverted, "pool_windows") /* u8 and s8 by a kernel for FP32 */                             \
@@ -60,6 +60,7 @@
   KERNEL_ON(kReduce, Upconverted, "reduce_simd")                                                                 \
   KERNEL_ON(kAdaptivePool, AdaptivePoolBytes, "reduce_bytes_simd", "pool_onednn")                                \
   KERNEL_ON(kAdaptivePool, AdaptivePoolEven, "reduce_simd", "pool_onednn") /* even windows, by one of the two */ \
+  KERNEL_ON(kAdaptivePool, AdaptivePoolMax, "reduce_simd", "pool_max_simd")                                      \
   KERNEL_ON(kAdaptivePool, Upconverted, "adaptive_pool_even")                                                    \
   KERNEL(kAdaptivePool, AdaptivePoolWindows)                                                                     \
   KERNEL_ON(kAdaptivePool, Upconverted, "adaptive_pool_windows")                                                 \

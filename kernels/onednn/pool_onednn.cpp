@@ -1,6 +1,7 @@
 // Max and average pooling by oneDNN in the layout of the source where it is fast there.
 //
-// Declines: dtype, empty, ceil-average (the last window's divisor differs), post-ops, no-fast-implementation.
+// Declines: dtype, empty, nan (maxima of floats, among which the library drops NaN), ceil-average (the last window's
+// divisor differs), post-ops, no-fast-implementation.
 #include <limits>
 
 #include "kernels/common/convolution_geometry.h"
@@ -48,8 +49,10 @@ class PoolOnednn final : public Kernel {
     const bool known = dtype == DType::kF32 || dtype == DType::kBf16 || dtype == DType::kU8 || dtype == DType::kS8;
     if (!known || args.dst[0].dtype != dtype) return Verdict::no("dtype");
     if (args.src[kSrc].dims.count() == 0 || args.dst[0].dims.count() == 0) return Verdict::no("empty");
+    const std::string mode = args.spec.stringOr("mode", "max");
+    if (mode == "max" && elementBytes(dtype) > 1) return Verdict::no("nan");
     const PoolGeometry g = poolGeometry(args.spec, args.src[kSrc].dims, args.dst[0].dims);
-    if (g.beyond_padding && args.spec.stringOr("mode", "max") == "avg") return Verdict::no("ceil-average");
+    if (g.beyond_padding && mode == "avg") return Verdict::no("ceil-average");
     return Verdict::yes();
   }
 

@@ -8,11 +8,12 @@
 
 namespace ipex_studio {
 
-// Images as [planes, H, W, inner]: inner is C for channels-last, the block for blocked.
+// Images as [planes, D, H, W, inner]: inner is C for channels-last, the block for blocked, 1 for row-major.
 struct PoolMaxJob {
   DType dtype = DType::kF32;
-  AxisWindows rows = AxisWindows::single(), columns;
-  std::int64_t in_height = 1, in_width = 1, out_height = 1, out_width = 1, inner = 1;
+  AxisWindows slices = AxisWindows::single(), rows = AxisWindows::single(), columns;
+  std::int64_t column_taps = 1;  // of a window that no end of the line cuts short
+  std::int64_t in_depth = 1, in_height = 1, in_width = 1, out_depth = 1, out_height = 1, out_width = 1, inner = 1;
 
   std::int64_t lineElements() const { return in_width * inner; }
 };

@@ -1,12 +1,15 @@
-// Max pooling of images and lines in channels-last or channel-blocked layout, of FP32, u8 and s8: the source lines of a
-// window are joined first, all columns at once, then its columns. NaN wins, as in the definition.
+// Max pooling of lines, images and volumes of FP32, BF16, u8 and s8: the source lines of a window are joined first, all
+// columns at once, then its columns. NaN wins, as in the definition; BF16 is compared as FP32.
 //
-// Declines: dtype, mode (averages), rank (volumes), post-ops, empty, row-major.
+// Declines: dtype, mode (averages), post-ops, empty, row-major (u8 and s8, whose maxima need no care for NaN).
 #define HWY_TARGET_INCLUDE "kernels/reduce/pool_max_simd.cpp"
 #include "kernels/common/simd-inl.h"
 
+#include <algorithm>
 #include <limits>
+#include <type_traits>
 
+#include "kernels/common/bf16-inl.h"
 #include "kernels/reduce/pool_max_job.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,35 +29,83 @@ T larger(T a, T b) {
   return b != b || b > a ? b : a;
 }
 
-// to[i] = the largest of from[i], from[i + step], …, `taps` of them, for i < count; whole vectors may overlap.
-template <class D, typename T = hn::TFromD<D>>
-HWY_INLINE void joinVectors(D d, const T* from, std::int64_t step, std::int64_t taps, std::int64_t count, T* to) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t done = 0; done < count; done += lanes) {
-    const std::int64_t i = std::min(done, count - lanes);
-    auto most = hn::LoadU(d, from + i);
-    for (std::int64_t t = 1; t < taps; ++t) most = larger(d, most, hn::LoadU(d, from + t * step + i));
-    hn::StoreU(most, d, to + i);
+// What numbers are compared as; those of 16 bits are BF16.
+template <typename T>
+using Compared = std::conditional_t<std::is_same_v<T, std::uint16_t>, float, T>;
+
+template <class D, typename T>
+HWY_INLINE hn::Vec<D> loadCompared(D d, const T* from) {
+  if constexpr (std::is_same_v<T, std::uint16_t>) {
+    return loadFloats(d, from);
+  } else {
+    return hn::LoadU(d, from);
+  }
+}
+
+template <class D, typename T>
+HWY_INLINE void storeCompared(D d, hn::Vec<D> value, T* to) {
+  if constexpr (std::is_same_v<T, std::uint16_t>) {
+    storeBf16(d, value, to);
+  } else {
+    hn::StoreU(value, d, to);
   }
 }
 
 template <typename T>
-void join(const T* from, std::int64_t step, std::int64_t taps, std::int64_t count, T* to) {
+Compared<T> asCompared(T value) {
+  if constexpr (std::is_same_v<T, std::uint16_t>) {
+    return bf16ToFloat(value);
+  } else {
+    return value;
+  }
+}
+
+template <typename T>
+void storeOne(Compared<T> value, T* to) {
+  if constexpr (std::is_same_v<T, std::uint16_t>) {
+    *to = floatToBf16(value);
+  } else {
+    *to = value;
+  }
+}
+
+// Source numbers of one result each: from[i], from[i + step], …, `taps` of them.
+struct Taps {
+  std::int64_t step, taps;
+  bool more = false;  // true if what stands in the result is one of them
+};
+
+// to[i] = the largest of the taps of i, for i < count; whole vectors may overlap.
+template <class D, typename From, typename To>
+HWY_INLINE void joinVectors(D d, const From* from, const Taps& window, std::int64_t count, To* to) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t done = 0; done < count; done += lanes) {
+    const std::int64_t i = std::min(done, count - lanes);
+    auto most = loadCompared(d, from + i);
+    for (std::int64_t t = 1; t < window.taps; ++t) most = larger(d, most, loadCompared(d, from + t * window.step + i));
+    if (window.more) most = larger(d, loadCompared(d, to + i), most);
+    storeCompared(d, most, to + i);
+  }
+}
+
+template <typename From, typename To>
+void join(const From* from, const Taps& window, std::int64_t count, To* to) {
+  using T = Compared<From>;
   constexpr std::int64_t kShort = 16 / sizeof(T);
   const hn::ScalableTag<T> d;
-  if (taps <= 0) {
-    std::fill(
-        to, to + count,
-        std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest());
+  if (window.taps <= 0) {
+    constexpr T lowest = static_cast<T>(std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                                             : std::numeric_limits<T>::lowest());
+    for (std::int64_t i = 0; i < count; ++i) storeOne(lowest, to + i);
   } else if (count >= static_cast<std::int64_t>(hn::Lanes(d))) {
-    joinVectors(d, from, step, taps, count, to);
+    joinVectors(d, from, window, count, to);
   } else if (count >= kShort) {
-    joinVectors(hn::CappedTag<T, kShort>(), from, step, taps, count, to);
+    joinVectors(hn::CappedTag<T, kShort>(), from, window, count, to);
   } else {
     for (std::int64_t i = 0; i < count; ++i) {
-      T most = from[i];
-      for (std::int64_t t = 1; t < taps; ++t) most = larger(most, from[t * step + i]);
-      to[i] = most;
+      T most = asCompared(from[i]);
+      for (std::int64_t t = 1; t < window.taps; ++t) most = larger(most, asCompared(from[t * window.step + i]));
+      storeOne(window.more ? larger(static_cast<T>(asCompared(to[i])), most) : most, to + i);
     }
   }
 }
@@ -63,32 +114,52 @@ std::int64_t tapsOf(const AxisWindows& windows, std::int64_t at) {
   return (windows.last[at] - windows.first[at] + windows.step - 1) / windows.step;
 }
 
-template <typename T>
-void poolLines(const PoolMaxJob& job, const T* x, T* y, T* scratch, std::int64_t begin, std::int64_t end) {
-  const std::int64_t line = job.lineElements(), inner = job.inner;
-  for (std::int64_t item = begin; item < end; ++item) {
-    const std::int64_t plane = item / job.out_height, h = item % job.out_height;
-    const T* from = x + (plane * job.in_height + job.rows.first[h]) * line;
-    const std::int64_t taps = tapsOf(job.rows, h);
-    if (taps != 1) {
-      join(from, job.rows.step * line, taps, line, scratch);
-      from = scratch;
-    }
-    T* to = y + item * job.out_width * inner;
-    for (std::int64_t w = 0; w < job.out_width; ++w, to += inner) {
-      join(from + job.columns.first[w] * inner, job.columns.step * inner, tapsOf(job.columns, w), inner, to);
+// The columns of a line whose rows are joined. In row-major lines windows of all places are joined at once, in
+// `scratch`, and those of the results read from there; windows cut short at the ends are joined one by one.
+template <typename From, typename To>
+void joinColumns(const PoolMaxJob& job, const From* from, Compared<From>* scratch, To* to) {
+  const std::int64_t inner = job.inner, step = job.columns.step;
+  const bool all = inner == 1 && job.column_taps > 1;
+  if (all) join(from, {step, job.column_taps}, job.in_width - (job.column_taps - 1) * step, scratch);
+  for (std::int64_t w = 0; w < job.out_width; ++w, to += inner) {
+    const std::int64_t first = job.columns.first[w], taps = tapsOf(job.columns, w);
+    if (all && taps == job.column_taps) {
+      storeOne(scratch[first], to);
+    } else {
+      join(from + first * inner, {step * inner, taps}, inner, to);
     }
   }
 }
 
-// Items are result lines over all planes. scratch: one source line.
+template <typename T>
+void poolLines(const PoolMaxJob& job, const T* x, T* y, Compared<T>* scratch, std::int64_t begin, std::int64_t end) {
+  const std::int64_t line = job.lineElements(), slice = job.in_height * line;
+  for (std::int64_t item = begin; item < end; ++item) {
+    const std::int64_t h = item % job.out_height, d = item / job.out_height % job.out_depth,
+                       plane = item / job.out_height / job.out_depth;
+    const T* from = x + (plane * job.in_depth + job.slices.first[d]) * slice + job.rows.first[h] * line;
+    const std::int64_t slices = tapsOf(job.slices, d), rows = tapsOf(job.rows, h);
+    T* to = y + item * job.out_width * job.inner;
+    if (slices == 1 && rows == 1) {
+      joinColumns(job, from, scratch + line, to);
+      continue;
+    }
+    if (slices <= 0) join(from, {0, 0}, line, scratch);
+    for (std::int64_t k = 0; k < slices; ++k)
+      join(from + k * job.slices.step * slice, {job.rows.step * line, rows, k > 0}, line, scratch);
+    joinColumns(job, static_cast<const Compared<T>*>(scratch), scratch + line, to);
+  }
+}
+
+// Items are result lines over all planes. scratch: a source line, two where the inner size is 1.
 void runPoolMax(const PoolMaxJob& job, const void* x, void* y, void* scratch, std::int64_t begin, std::int64_t end) {
   const auto run = [&](auto zero) {
     using T = decltype(zero);
-    poolLines(job, static_cast<const T*>(x), static_cast<T*>(y), static_cast<T*>(scratch), begin, end);
+    poolLines(job, static_cast<const T*>(x), static_cast<T*>(y), static_cast<Compared<T>*>(scratch), begin, end);
   };
   if (job.dtype == DType::kU8) return run(std::uint8_t{});
   if (job.dtype == DType::kS8) return run(std::int8_t{});
+  if (job.dtype == DType::kBf16) return run(std::uint16_t{});
   run(0.0f);
 }
 
@@ -128,42 +199,50 @@ class PoolMaxSimd final : public Kernel {
 
   Verdict supports(const PrepareArgs& args) const override {
     const DType dtype = args.src[0].dtype;
-    const bool known = dtype == DType::kF32 || dtype == DType::kU8 || dtype == DType::kS8;
+    const bool known = dtype == DType::kF32 || dtype == DType::kBf16 || dtype == DType::kU8 || dtype == DType::kS8;
     if (!known || args.dst[0].dtype != dtype) return Verdict::no("dtype");
     if (args.spec.stringOr("mode", "max") != "max") return Verdict::no("mode");
-    if (args.src[0].dims.rank > 4) return Verdict::no("rank");
     if (!args.spec.post_ops.empty()) return Verdict::no("post-ops");
     return args.src[0].dims.count() > 0 && args.dst[0].dims.count() > 0 ? Verdict::yes() : Verdict::no("empty");
   }
 
   std::unique_ptr<PreparedOp> prepare(const PrepareArgs& args, std::string* reason) const override {
     const TensorDesc& x = args.src[0];
-    if (x.block == 0 && !x.isChannelsLast()) {
+    const bool row_major = x.block == 0 && !x.isChannelsLast();
+    if (row_major && elementBytes(x.dtype) == 1) {
       *reason = "row-major";
       return nullptr;
     }
     const Dims& y = args.dst[0].dims;
     const int rank = y.rank, spatial = rank - 2;
     auto op = std::make_unique<PoolMaxOp>();
-    op->src = {x};
-    op->dst = {laidOutLike(x, x.dtype, y)};
+    op->src = {row_major ? contiguousDesc(x.dtype, x.dims) : x};
+    op->dst = {laidOutLike(op->src[0], x.dtype, y)};
     op->packed = {false};
     PoolMaxJob& job = op->job;
     job.dtype = x.dtype;
-    if (spatial == 2) {
-      job.in_height = x.dims[2];
-      job.out_height = y[2];
-      job.rows = poolWindows(args.spec, 0, spatial, x.dims[2], y[2]);
+    const auto windows = [&](int axis) { return poolWindows(args.spec, axis - 2, spatial, x.dims[axis], y[axis]); };
+    if (spatial == 3) {
+      job.in_depth = x.dims[2];
+      job.out_depth = y[2];
+      job.slices = windows(2);
+    }
+    if (spatial >= 2) {
+      job.in_height = x.dims[rank - 2];
+      job.out_height = y[rank - 2];
+      job.rows = windows(rank - 2);
     }
     job.in_width = x.dims[rank - 1];
     job.out_width = y[rank - 1];
-    job.columns = poolWindows(args.spec, spatial - 1, spatial, job.in_width, job.out_width);
-    job.inner = x.block > 0 ? x.block : x.dims[1];
-    op->items = x.dims[0] * ((x.dims[1] + job.inner - 1) / job.inner) * job.out_height;
+    job.columns = windows(rank - 1);
+    job.column_taps = *std::max_element(job.columns.counted.begin(), job.columns.counted.end());
+    job.inner = row_major ? 1 : x.block > 0 ? x.block : x.dims[1];
+    op->items = x.dims[0] * ((x.dims[1] + job.inner - 1) / job.inner) * job.out_depth * job.out_height;
     const auto element = static_cast<std::int64_t>(elementBytes(x.dtype));
+    const std::int64_t compared = x.dtype == DType::kBf16 ? 4 : element;
     op->grain = grainFor(job.lineElements() * element);
     op->threads = args.target.threads;
-    op->bytes_per_thread = (job.lineElements() * element + 63) / 64 * 64;
+    op->bytes_per_thread = ((job.inner == 1 ? 2 : 1) * job.lineElements() * compared + 63) / 64 * 64;
     op->scratch_bytes = static_cast<std::size_t>(op->bytes_per_thread * op->threads);
     op->run = IPEX_SELECT_TARGET(runPoolMax, args.target.isa);
     op->flops = y.count();

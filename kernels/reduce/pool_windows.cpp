@@ -2,7 +2,7 @@
 // reaches past the padding). Even adaptive windows are a reduction (one window per image) or a plain pool; all other
 // windows are visited one by one.
 //
-// adaptive_pool_even and adaptive_pool_bytes decline: uneven-windows, and what the reduction or the pool declines.
+// adaptive_pool_even, _max and _bytes decline: uneven-windows, and what the reduction or the pool declines.
 // adaptive_pool_windows and pool_windows decline: device, dtype, post-ops, empty.
 #include <algorithm>
 #include <limits>
@@ -182,6 +182,9 @@ std::unique_ptr<Kernel> makeAdaptivePoolBytes(const KernelParts& parts) {
 }
 std::unique_ptr<Kernel> makeAdaptivePoolEven(const KernelParts& parts) {
   return std::make_unique<AdaptivePoolEven>("adaptive_pool_even", parts.first, parts.second);
+}
+std::unique_ptr<Kernel> makeAdaptivePoolMax(const KernelParts& parts) {
+  return std::make_unique<AdaptivePoolEven>("adaptive_pool_max", parts.first, parts.second);
 }
 std::unique_ptr<Kernel> makeAdaptivePoolWindows() { return std::make_unique<PoolWindows>("adaptive_pool_windows"); }
 std::unique_ptr<Kernel> makePoolWindows() { return std::make_unique<PoolWindows>("pool_windows"); }

@@ -141,19 +141,19 @@ const std::vector<Case>& normCases() {
 const std::vector<Case>& movementCases() {
   using S = Source;
   static const std::vector<Case> cases = {
-      {"pool{kernel=[3,3],mode=max,padding=[1,1],stride=[2,2]}", {S::of({1, 64, 112, 112})}, "pool_onednn", 2e-6, true},
+      {"pool{kernel=[3,3],mode=max,padding=[1,1],stride=[2,2]}", {S::of({1, 64, 112, 112})}, "pool_max_simd", 2e-6, true},
       {"pool{kernel=[2,2],mode=avg,stride=[2,2]}", {S::of({2, 32, 14, 14})}, "pool_onednn"},
       {"pool{kernel=[3,3],mode=avg,padding=[1,1],stride=[2,2]}", {S::of({2, 17, 9, 9})}, "pool_onednn"},
       {"pool{kernel=[3,3],mode=avg_exclude_pad,padding=[1,1],stride=[1,1]}", {S::of({2, 16, 9, 9})}, "pool_onednn"},
-      {"pool{ceil_mode=1,kernel=[3,3],mode=max,stride=[2,2]}", {S::of({1, 16, 8, 8})}, "pool_onednn"},
+      {"pool{ceil_mode=1,kernel=[3,3],mode=max,stride=[2,2]}", {S::of({1, 16, 8, 8})}, "pool_max_simd"},
       {"pool{ceil_mode=1,kernel=[3,3],mode=avg,padding=[1,1],stride=[2,2]}", {S::of({1, 16, 8, 8})}, "pool_windows"},
       {"pool{ceil_mode=1,kernel=[3,3],mode=avg_exclude_pad,padding=[1,1],stride=[2,2]}",
        {S::of({1, 16, 8, 8})},
        "pool_onednn"},
       {"pool{dilation=[2,2],kernel=[2,2],mode=max,padding=[1,1],stride=[1,1]}", {S::of({1, 17, 8, 8})}, "pool_windows"},
-      {"pool{kernel=[2],mode=max,stride=[2]}", {S::of({1, 16, 9})}, "pool_onednn"},
+      {"pool{kernel=[2],mode=max,stride=[2]}", {S::of({1, 16, 9})}, "pool_max_simd"},
       {"pool{ceil_mode=1,kernel=[3,2],mode=max,padding=[1,0],stride=[2,3]}", {S::of({2, 37, 8, 11})}, ""},
-      {"pool{kernel=[2,2,2],mode=max,stride=[2,2,2]}", {S::of({1, 16, 4, 6, 6})}, "pool_onednn"},
+      {"pool{kernel=[2,2,2],mode=max,stride=[2,2,2]}", {S::of({1, 16, 4, 6, 6})}, "pool_max_simd"},
       {"adaptive_pool{mode=avg,output=[1,1]}", {S::of({1, 2048, 7, 7})}, "adaptive_pool_even", 2e-6, true},
       {"adaptive_pool{mode=avg,output=[6,6]}", {S::of({1, 32, 12, 18})}, "adaptive_pool_even"},
       {"adaptive_pool{mode=max,output=[1]}", {S::of({2, 17, 9})}, "adaptive_pool_even"},
