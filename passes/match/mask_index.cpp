@@ -1,10 +1,27 @@
 #include "passes/match/mask_index.h"
 
 #include <algorithm>
+#include <string>
+#include <unordered_set>
 
 #include "core/graph/elementwise.h"
 
 namespace ipex_studio {
+
+using torch::jit::Value;
+
+namespace {
+
+// True if the mask has the sizes of x in every call: it compares x with a number.
+bool isComparisonOf(const Value* mask, const Value* x) {
+  static const std::unordered_set<std::string> compares = {"aten::lt", "aten::le", "aten::gt",   "aten::ge",
+                                                           "aten::eq", "aten::ne", "aten::isnan"};
+  const torch::jit::Node* node = mask->node();
+  if (compares.count(node->kind().toQualString()) == 0 || node->input(0) != x) return false;
+  return node->inputs().size() == 1 || !node->input(1)->type()->isSubtypeOf(*c10::TensorType::get());
+}
+
+}  // namespace
 
 std::optional<MaskIndex> readMaskIndex(const torch::jit::Node* node) {
   const auto indices = decidedElements(node->input(1));
@@ -37,6 +54,24 @@ bool holdsMaskedRows(const torch::jit::Value* value, const torch::jit::Value* x,
 bool isOneForAllRows(const torch::jit::Value* value, const torch::jit::Value* x, const MaskIndex& index) {
   const auto sizes = knownSizes(value), whole = knownSizes(x);
   return sizes && whole && sizes->size() <= index.inner && broadcastsTo(*sizes, *whole);
+}
+
+Value* maskOfRows(NodeWriter& masks, const MaskIndex& index) {
+  Value *const x = masks.node()->input(0), *mask = index.mask;
+  std::vector<std::int64_t> sizes = *knownSizes(mask);
+  if (index.inner == 0 && isComparisonOf(mask, x)) return mask;
+  std::vector<Value*> of_x, rows;
+  for (std::size_t axis = 0; axis < index.axes; ++axis) {
+    of_x.push_back(masks.size(x, index.axis + axis));
+    rows.push_back(index.axes == 1 ? of_x.back() : masks.size(mask, axis));
+  }
+  // Expanding takes no other sizes than 1, and the reshape behind it none but the mask's own.
+  if (index.axes > 1) mask = masks.make("aten::expand", {mask, masks.list(of_x), masks.no()}, sizes);
+  for (std::size_t axis = 0; axis < index.inner; ++axis) {
+    sizes.push_back(1);
+    rows.push_back(masks.number(1));
+  }
+  return masks.make("aten::reshape", {mask, masks.list(rows)}, sizes);
 }
 
 }  // namespace ipex_studio

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/graph/fused_op.h"
+#include "passes/match/node_writer.h"
 
 namespace ipex_studio {
 
@@ -25,5 +26,10 @@ bool holdsMaskedRows(const torch::jit::Value* value, const torch::jit::Value* x,
 
 // True if the value has at most the axes behind those of the mask, so that all rows get the same.
 bool isOneForAllRows(const torch::jit::Value* value, const torch::jit::Value* x, const MaskIndex& index);
+
+// The mask with an axis of one element for each axis of x behind its own, written before a node whose first operand is
+// x. Operators that broadcast take masks of other sizes, which indexing refuses, so that it is asked for those of x at
+// every call.
+torch::jit::Value* maskOfRows(NodeWriter& masks, const MaskIndex& index);
 
 }  // namespace ipex_studio

@@ -1,10 +1,11 @@
 // Finds the places that a mask chooses once, and reads and writes rows there by plain indices, which regions compute.
 //   before  %h : Float(9, 64) = index(%x, [%mask])   %o : Float(30, 64) = index_put(%x, [%mask], %v, False)
-//   after   %places : Long(9) = select(nonzero(%mask), 1, 0)
+//   after   %places : Long(9) = select(nonzero(reshape(%mask, [size(%x, 0)])), 1, 0)
 //           %h = index_select(%x, 0, %places)        %o = index_copy(%x, 0, %places, %v)
-// A mask of several axes and those axes of x become one; sizes of the joint axis are the mask's, so that one of other
-// sizes is refused. index_put that adds becomes index_add; masked_scatter by an expanded mask of rows index_copy of the
-// first rows of its source. Only nonzero is left between regions, and one of several for the same mask.
+// The mask is asked at every call for the sizes of its axes of x, which places do not show. A mask of several axes and
+// those axes of x become one, of the mask's size. index_put that adds becomes index_add; masked_scatter by an expanded
+// mask of rows index_copy of the first rows of its source. Only nonzero is left between regions, and one of several for
+// the same mask.
 // Declines: unsupported-dtype (other than FP32; integers are read), shape-mismatch (rows that may be broadcast). Single
 // elements are read by the mask, which needs no list of places, unless some are written by it, too.
 // Runs after canonicalize-masked-update, which needs no places, and record-shapes; before fuse-gather-scatter and
@@ -125,7 +126,7 @@ class PlacesWriter {
  private:
   // The places that are true, counted over all of the mask.
   Value* chosenPlaces() {
-    Value* mask = match_.index.mask;
+    Value* mask = checkedMask();
     if (match_.index.axes > 1) {
       mask = masks_.make("aten::reshape", {mask, masks_.ints({-1})},
                          {c10::multiply_integers(*knownSizes(match_.index.mask))});
@@ -134,21 +135,40 @@ class PlacesWriter {
     return longs_.make("aten::select", {places, longs_.number(1), longs_.number(0)}, {match_.chosen});
   }
 
+  // The mask as large as the axes of x that it stands for, which the operator asks for at every call. masked_scatter
+  // repeats smaller ones.
+  Value* checkedMask() {
+    Value* mask = match_.index.mask;
+    const bool may_repeat = match_.use == Use::kScatter || match_.index.axes > 1;
+    return masks_.make(may_repeat ? "aten::expand" : "aten::reshape", checkedOperands(mask, may_repeat),
+                       *knownSizes(mask));
+  }
+
+  std::vector<Value*> checkedOperands(Value* mask, bool may_repeat) {
+    std::vector<Value*> entries;
+    for (std::size_t axis = 0; axis < match_.index.axes; ++axis)
+      entries.push_back(write_.size(write_.node()->input(0), match_.index.axis + axis));
+    std::vector<Value*> operands{mask, masks_.list(entries)};
+    if (may_repeat) operands.push_back(masks_.no());
+    return operands;
+  }
+
   // x with the axes of the mask as one.
   Value* joinedAxes(Value* x) {
     const MaskIndex& index = match_.index;
     if (index.axes == 1) return x;
     const Ints sizes = *knownSizes(x);
+    Value* const counted = match_.use == Use::kScatter ? x : index.mask;
     std::vector<Value*> entries;
     Ints joined;
     for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
       if (axis > index.axis && axis < index.axis + index.axes) {
         joined.back() *= sizes[axis];
-        entries.back() = write_.integer("aten::mul", {entries.back(), write_.size(index.mask, axis - index.axis)});
+        entries.back() = write_.integer("aten::mul", {entries.back(), write_.size(counted, axis - index.axis)});
         continue;
       }
       joined.push_back(sizes[axis]);
-      entries.push_back(axis == index.axis ? write_.size(index.mask, 0) : write_.size(x, axis));
+      entries.push_back(axis == index.axis ? write_.size(counted, 0) : write_.size(x, axis));
     }
     return write_.make("aten::reshape", {x, write_.list(entries)}, joined);
   }

@@ -4,7 +4,7 @@
 // The sizes of the result no longer depend on the data, so that all of it goes into a region. What is written may be
 // one value for all rows, or a chain of elementwise operators on x (or other tensors of its sizes) read by the same
 // mask, numbers, and tensors of the axes behind those of the mask. The mask is the same value, or the same comparison.
-// With accumulate, x is added.
+// With accumulate, x is added. Masks other than comparisons of x are asked for its sizes at every call.
 // Declines: unsupported-dtype (other than FP32), value-may-be-aliased-or-written.
 // Runs after canonicalize-inplace and record-shapes, before canonicalize-mask-places. Numerics: none.
 #include <string>
@@ -142,12 +142,7 @@ void rewriteUpdate(Rewriter& rewriter, Node* node, MaskedUpdate& match) {
   const auto made = whole.find(node->input(2));
   Value* updated = made == whole.end() ? node->input(2) : made->second;
   if (match.adds) updated = write.make("aten::add", {x, updated, write.number(1)}, sizes);
-  Value* mask = match.index.mask;
-  std::vector<std::int64_t> mask_sizes = *knownSizes(mask);
-  for (std::size_t axis = 0; axis < match.index.inner; ++axis) {
-    mask_sizes.push_back(1);
-    mask = masks.make("aten::unsqueeze", {mask, masks.number(-1)}, mask_sizes);
-  }
+  Value* const mask = maskOfRows(masks, match.index);
   Value* result = write.make("aten::where", {mask, updated, x}, sizes);
   rewriter.replace({node}, node->output(), result, "chooses between old and new values");
 }

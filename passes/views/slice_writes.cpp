@@ -81,12 +81,8 @@ std::optional<std::pair<Value*, std::size_t>> onlyIndex(const Node* node) {
 Node* createMaskedFill(Rewriter& rewriter, Node* node) {
   NodeWriter write(rewriter, node, at::kBool);
   const auto [index, axis] = *onlyIndex(node);
-  Value* mask = index;
-  const std::size_t rank = knownSizes(node->input(0))->size() - axis;
-  for (std::vector<std::int64_t> sizes = *knownSizes(mask); sizes.size() < rank;) {
-    sizes.push_back(1);
-    mask = write.make("aten::unsqueeze", {mask, write.number(-1)}, sizes);
-  }
+  const std::size_t rank = knownSizes(node->input(0))->size(), axes = knownSizes(index)->size();
+  Value* const mask = maskOfRows(write, {index, static_cast<std::size_t>(axis), axes, rank - axis - axes});
   if (!knownSizes(node->input(2))->empty())
     return rewriter.create("aten::where", {mask, node->input(2), node->input(0)}, node);
   return rewriter.create("aten::masked_fill", {node->input(0), mask, node->input(2)}, node);

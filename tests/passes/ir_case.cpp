@@ -69,10 +69,11 @@ class CaseReader {
       (in_expectation_ ? test_.expected_constants : test_.constants).insert(named(rest));
     } else if (takePrefix(text, "# input ", &rest)) {
       test_.inputs.insert(named(rest));
-    } else if (takePrefix(text, "# rerun:", &rest)) {
+    } else if (const bool reruns = takePrefix(text, "# rerun:", &rest);
+               reruns || takePrefix(text, "# refused:", &rest)) {
       std::map<std::string, std::string> values;
       for (const std::string& part : split(rest, '%')) values.insert(named("%" + part));
-      test_.reruns.push_back(values);
+      (reruns ? test_.reruns : test_.refused).push_back(values);
     } else if (takePrefix(text, "# expect:", &rest)) {
       in_expectation_ = true;
       test_.unchanged = rest == "unchanged";

@@ -5,6 +5,7 @@
 //   # const %W 0.1*randn(8,3,3,3)       a tensor constant of the graph
 //   # input %n 3                        a value for an input; tensors default to randn of their type
 //   # rerun: %x randn(2,3,9,7)          the numbers once more with other inputs
+//   # refused: %x randn(2,4)            inputs that both graphs answer with an error
 //   graph(%x : Float(1,3,8,8)):         the graph before
 //     ...
 //   # expect:                           the graph after follows; or `unchanged`; or `numbers`: any graph that gives
@@ -59,6 +60,7 @@ struct IrCase {
   std::map<std::string, std::string> constants;  // name without '%', value expression
   std::map<std::string, std::string> inputs;
   std::vector<std::map<std::string, std::string>> reruns;
+  std::vector<std::map<std::string, std::string>> refused;  // inputs for which both graphs throw
   std::vector<std::string> decided;
   std::string before;
   bool unchanged = false;

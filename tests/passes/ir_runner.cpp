@@ -122,6 +122,17 @@ std::vector<IValue> runNamed(const Graph& graph, std::vector<IValue>& inputs, co
   }
 }
 
+// Empty if the graph answers the inputs with an error.
+std::string needRefusal(const Graph& graph, const std::map<std::string, std::string>& given, const char* which) {
+  std::vector<IValue> inputs = makeInputs(graph, given);
+  try {
+    runGraph(graph, inputs);
+  } catch (const std::exception&) {
+    return "";
+  }
+  return fmt::format("the graph {} the pass takes inputs that are to be refused\n", which);
+}
+
 std::string compareRuns(const Graph& before, const Graph& after, const std::map<std::string, std::string>& given,
                         double rtol) {
   std::vector<IValue> inputs_before = makeInputs(before, given);
@@ -223,6 +234,10 @@ std::string compareNumbers(const IrCase& test, const Graph& before, Graph& after
     for (auto given : test.reruns) {
       given.insert(test.inputs.begin(), test.inputs.end());
       wrong += compareRuns(before, after, given, test.rtol);
+    }
+    for (auto given : test.refused) {
+      given.insert(test.inputs.begin(), test.inputs.end());
+      wrong += needRefusal(before, given, "before") + needRefusal(after, given, "after");
     }
     return wrong;
   } catch (const std::exception& error) {

@@ -77,5 +77,30 @@ def forward(self, x, hidden):
   EXPECT_EQ(choicesIn(result.module), 1) << result.module.get_method("forward").graph()->toString(false);
 }
 
+// Masks that do not have the sizes of what they choose from are refused at every call, as the index operators do.
+TEST(DataChoices, RefuseMasksOfOtherSizes) {
+  const char* const lines[] = {"y = x[mask] * 2.0", "y = torch.relu(x[mask].matmul(torch.ones([5, 5])))",
+                               "y = x + 1.0\n    y[mask] = x[mask].matmul(torch.ones([5, 5]))",
+                               "y = x + 1.0\n    y[mask] = y[mask] * 2.0", "y = x + 1.0\n    y[mask] = 3.0"};
+  const auto mask = [](const std::vector<std::int64_t>& sizes) { return at::ones(sizes, at::kBool); };
+  for (const char* line : lines) {
+    Module module = scriptModule("def forward(self, x, mask):\n    x = torch.tanh(x) - 0.1\n    " + std::string(line) +
+                                 "\n    return torch.exp(y)\n");
+    const auto refuse = [&](OptimizedModel& result, const at::Tensor& x,
+                            const std::vector<std::vector<std::int64_t>>& all) {
+      for (const auto& sizes : all) {
+        EXPECT_ANY_THROW(call(module, {x, mask(sizes)})) << line;
+        EXPECT_ANY_THROW(call(result.module, {x, mask(sizes)})) << line << " " << at::IntArrayRef(sizes);
+      }
+    };
+    const at::Tensor rows = at::randn({6, 5}), planes = at::randn({3, 4, 5});
+    OptimizedModel one = expectSame(module, {{rows, mask({6})}, {at::randn({7, 5}), mask({7})}});
+    refuse(one, rows, {{5}, {1}, {7}});
+    refuse(one, at::randn({9, 5}), {{6}, {1}});
+    OptimizedModel two = expectSame(module, {{planes, mask({3, 4})}, {at::randn({2, 7, 5}), mask({2, 7})}});
+    refuse(two, planes, {{4, 3}, {2, 6}, {1, 12}, {1, 4}, {3, 1}, {1, 1}});
+  }
+}
+
 }  // namespace
 }  // namespace ipex_studio
