@@ -141,7 +141,11 @@ const std::vector<Case>& normCases() {
 const std::vector<Case>& movementCases() {
   using S = Source;
   static const std::vector<Case> cases = {
-      {"pool{kernel=[3,3],mode=max,padding=[1,1],stride=[2,2]}", {S::of({1, 64, 112, 112})}, "pool_max_simd", 2e-6, true},
+      {"pool{kernel=[3,3],mode=max,padding=[1,1],stride=[2,2]}",
+       {S::of({1, 64, 112, 112})},
+       "pool_max_simd",
+       2e-6,
+       true},
       {"pool{kernel=[2,2],mode=avg,stride=[2,2]}", {S::of({2, 32, 14, 14})}, "pool_onednn"},
       {"pool{kernel=[3,3],mode=avg,padding=[1,1],stride=[2,2]}", {S::of({2, 17, 9, 9})}, "pool_onednn"},
       {"pool{kernel=[3,3],mode=avg_exclude_pad,padding=[1,1],stride=[1,1]}", {S::of({2, 16, 9, 9})}, "pool_onednn"},
