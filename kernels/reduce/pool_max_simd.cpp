@@ -75,15 +75,42 @@ struct Taps {
   bool more = false;  // true if what stands in the result is one of them
 };
 
+// The largest of numbers, a vector at a time. Of floats, Max alone drops what is NaN in the first of two.
+template <class D, bool kFloat = hwy::IsFloat<hn::TFromD<D>>()>
+struct Largest {
+  hn::Vec<D> most;
+  explicit HWY_INLINE Largest(D, hn::Vec<D> first) : most(first) {}
+  HWY_INLINE void take(D, hn::Vec<D> value) { most = hn::Max(most, value); }
+  HWY_INLINE bool isExact(D) const { return true; }
+};
+template <class D>
+struct Largest<D, true> {
+  hn::Vec<D> most;
+  hn::Mask<D> nan;
+  explicit HWY_INLINE Largest(D, hn::Vec<D> first) : most(first), nan(hn::IsNaN(first)) {}
+  HWY_INLINE void take(D, hn::Vec<D> value) {
+    most = hn::Max(most, value);
+    nan = hn::Or(nan, hn::IsNaN(value));
+  }
+  HWY_INLINE bool isExact(D d) const { return hn::AllFalse(d, nan); }
+};
+
 // to[i] = the largest of the taps of i, for i < count; whole vectors may overlap.
 template <class D, typename From, typename To>
 HWY_INLINE void joinVectors(D d, const From* from, const Taps& window, std::int64_t count, To* to) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t done = 0; done < count; done += lanes) {
     const std::int64_t i = std::min(done, count - lanes);
-    auto most = loadCompared(d, from + i);
-    for (std::int64_t t = 1; t < window.taps; ++t) most = larger(d, most, loadCompared(d, from + t * window.step + i));
-    if (window.more) most = larger(d, loadCompared(d, to + i), most);
+    Largest<D> largest(d, loadCompared(d, from + i));
+    for (std::int64_t t = 1; t < window.taps; ++t) largest.take(d, loadCompared(d, from + t * window.step + i));
+    if (window.more) largest.take(d, loadCompared(d, to + i));
+    auto most = largest.most;
+    if (HWY_UNLIKELY(!largest.isExact(d))) {
+      most = loadCompared(d, from + i);
+      for (std::int64_t t = 1; t < window.taps; ++t)
+        most = larger(d, most, loadCompared(d, from + t * window.step + i));
+      if (window.more) most = larger(d, loadCompared(d, to + i), most);
+    }
     storeCompared(d, most, to + i);
   }
 }
@@ -111,7 +138,8 @@ void join(const From* from, const Taps& window, std::int64_t count, To* to) {
 }
 
 std::int64_t tapsOf(const AxisWindows& windows, std::int64_t at) {
-  return (windows.last[at] - windows.first[at] + windows.step - 1) / windows.step;
+  const std::int64_t length = windows.last[at] - windows.first[at];
+  return windows.step == 1 ? length : (length + windows.step - 1) / windows.step;
 }
 
 // The columns of a line whose rows are joined. In row-major lines windows of all places are joined at once, in
@@ -131,15 +159,49 @@ void joinColumns(const PoolMaxJob& job, const From* from, Compared<From>* scratc
   }
 }
 
+// The windows of a line one by one: rows and columns of a window in one go, vectors of channels at a time.
+template <typename T>
+void joinWindows(const PoolMaxJob& job, const T* from, std::int64_t rows, T* to) {
+  const hn::ScalableTag<Compared<T>> d;
+  using D = decltype(d);
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t row_step = job.rows.step * job.lineElements(), column_step = job.columns.step * job.inner;
+  for (std::int64_t w = 0; w < job.out_width; ++w, to += job.inner) {
+    const std::int64_t columns = tapsOf(job.columns, w);
+    const T* const window = from + job.columns.first[w] * job.inner;
+    for (std::int64_t done = 0; done < job.inner; done += lanes) {
+      const std::int64_t i = std::min(done, job.inner - lanes);
+      Largest<std::remove_const_t<D>> largest(d, loadCompared(d, window + i));
+      for (std::int64_t row = 0; row < rows; ++row) {
+        const T* const at = window + row * row_step + i;
+        for (std::int64_t column = 0; column < columns; ++column)
+          largest.take(d, loadCompared(d, at + column * column_step));
+      }
+      auto most = largest.most;
+      if (HWY_UNLIKELY(!largest.isExact(d))) {
+        most = loadCompared(d, window + i);
+        for (std::int64_t tap = 1; tap < rows * columns; ++tap)
+          most = larger(d, most, loadCompared(d, window + tap / columns * row_step + tap % columns * column_step + i));
+      }
+      storeCompared(d, most, to + i);
+    }
+  }
+}
+
 template <typename T>
 void poolLines(const PoolMaxJob& job, const T* x, T* y, Compared<T>* scratch, std::int64_t begin, std::int64_t end) {
   const std::int64_t line = job.lineElements(), slice = job.in_height * line;
+  const hn::ScalableTag<Compared<T>> lanes_of;
   for (std::int64_t item = begin; item < end; ++item) {
     const std::int64_t h = item % job.out_height, d = item / job.out_height % job.out_depth,
                        plane = item / job.out_height / job.out_depth;
     const T* from = x + (plane * job.in_depth + job.slices.first[d]) * slice + job.rows.first[h] * line;
     const std::int64_t slices = tapsOf(job.slices, d), rows = tapsOf(job.rows, h);
     T* to = y + item * job.out_width * job.inner;
+    if (job.apart && slices == 1 && rows > 0 && job.inner >= static_cast<std::int64_t>(hn::Lanes(lanes_of))) {
+      joinWindows(job, from, rows, to);
+      continue;
+    }
     if (slices == 1 && rows == 1) {
       joinColumns(job, from, scratch + line, to);
       continue;
@@ -193,6 +255,17 @@ class PoolMaxOp final : public PreparedOp {
   }
 };
 
+// True if a column belongs to less than two windows on average, and no window is empty.
+bool windowsAreApart(const AxisWindows& columns) {
+  const std::size_t last = columns.first.size() - 1;
+  std::int64_t taps = 0;
+  for (std::size_t w = 0; w <= last; ++w) {
+    if (columns.last[w] <= columns.first[w]) return false;
+    taps += (columns.last[w] - columns.first[w] + columns.step - 1) / columns.step;
+  }
+  return last > 0 && taps < 2 * (columns.last[last] - columns.first[0]);
+}
+
 class PoolMaxSimd final : public Kernel {
  public:
   const char* name() const override { return "pool_max_simd"; }
@@ -236,6 +309,7 @@ class PoolMaxSimd final : public Kernel {
     job.out_width = y[rank - 1];
     job.columns = windows(rank - 1);
     job.column_taps = *std::max_element(job.columns.counted.begin(), job.columns.counted.end());
+    job.apart = windowsAreApart(job.columns);
     job.inner = row_major ? 1 : x.block > 0 ? x.block : x.dims[1];
     op->items = x.dims[0] * ((x.dims[1] + job.inner - 1) / job.inner) * job.out_depth * job.out_height;
     const auto element = static_cast<std::int64_t>(elementBytes(x.dtype));
