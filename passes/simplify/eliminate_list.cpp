@@ -2,15 +2,16 @@
 //   before  %l = prim::ListConstruct(%a, %b)   %m = aten::add(%l, %n)
 //           %c = aten::__getitem__(%l, 0)   %d, %e = prim::ListUnpack(%l)
 //   after   %m = prim::ListConstruct(%a, %b, elements of %n)   %a, %a, %b
-// Elements by a constant index, unpacked lists, lengths, copies, and sums of two lists. Of a list that is not made
-// here, the pieces of a tensor, a sum is taken apart where it is unpacked: there it is known how many elements there
-// are.
+// Elements by a constant index, unpacked lists, lengths, copies, slices by constants, and sums of two lists, of which
+// one may be constant. Of a list that is not made here, the pieces of a tensor, a sum is taken apart where it is
+// unpacked: there it is known how many elements there are.
 // Declines: nothing with a remark (a list that may be written to, an index that is not constant). Runs before
-// fold-constants, which runs it again behind every branch it takes. Numerics: none.
+// fold-constants, which runs it again behind every branch it takes and behind itself. Numerics: none.
 #include <algorithm>
 #include <optional>
 #include <vector>
 
+#include "core/graph/fused_op.h"
 #include "core/graph/node_facts.h"
 #include "core/graph/pass.h"
 #include "passes/pass_list.h"
@@ -38,6 +39,26 @@ bool isListSum(const Node* node) {
          node->output()->type()->kind() == c10::TypeKind::ListType;
 }
 
+// True for such a list, and for constant ones of numbers.
+bool isKnownList(const Value* value, PassContext& context) {
+  constexpr std::size_t kMaxElements = 64;
+  if (isFixedList(value, context)) return true;
+  const auto constant = torch::jit::toIValue(value);
+  return constant && constant->isIntList() && constant->toIntVector().size() <= kMaxElements;
+}
+
+// The elements of a known list; those of a constant one are made in front of `before`.
+std::vector<Value*> elementsOf(const Value* list, Node* before, Rewriter& rewriter) {
+  if (isKind(list->node(), "prim::ListConstruct")) {
+    const auto made = const_cast<Value*>(list)->node()->inputs();
+    return {made.begin(), made.end()};
+  }
+  std::vector<Value*> elements;
+  for (const std::int64_t number : torch::jit::toIValue(list)->toIntVector())
+    elements.push_back(rewriter.constant(number, before));
+  return elements;
+}
+
 Value* listOf(const std::vector<Value*>& elements, Node* before, Rewriter& rewriter) {
   Node* list = rewriter.create("prim::ListConstruct", elements, before);
   return list->output()->setType(before->output()->type());
@@ -61,6 +82,24 @@ bool unpackSum(Node* unpack, PassContext& context) {
   return true;
 }
 
+// The elements that aten::slice(list, start?, end?, step) by constants leaves; nullopt for other bounds.
+std::optional<std::vector<Value*>> slicedElements(const Node* node) {
+  const auto elements = node->input(0)->node()->inputs();
+  const auto count = static_cast<std::int64_t>(elements.size());
+  const auto step = constantInt(node->input(3));
+  const auto bound = [&](std::size_t input, std::int64_t otherwise) -> std::optional<std::int64_t> {
+    if (isNone(node->input(input))) return otherwise;
+    const auto given = constantInt(node->input(input));
+    if (!given) return std::nullopt;
+    return std::clamp<std::int64_t>(*given < 0 ? *given + count : *given, 0, count);
+  };
+  const auto begin = bound(1, 0), end = bound(2, count);
+  if (!step || *step < 1 || !begin || !end) return std::nullopt;
+  std::vector<Value*> left;
+  for (std::int64_t at = *begin; at < *end; at += *step) left.push_back(elements[static_cast<std::size_t>(at)]);
+  return left;
+}
+
 // Values that the results of `node` equal; empty if it does not read a known list.
 std::vector<Value*> valuesRead(Node* node, PassContext& context) {
   Value* const list = node->input(0);
@@ -72,19 +111,39 @@ std::vector<Value*> valuesRead(Node* node, PassContext& context) {
     const auto index = elementIndex(node);
     return index && context.rewriter.permit(node) ? std::vector<Value*>{elements[*index]} : std::vector<Value*>();
   }
-  const bool sum = isListSum(node);
-  if (!sum && !isKind(node, "aten::len") && !isKind(node, "aten::list")) return {};
-  if ((sum && !isFixedList(node->input(1), context)) || !context.rewriter.permit(node)) return {};
+  if (isKind(node, "aten::slice")) {
+    const auto left = node->inputs().size() == 4 ? slicedElements(node) : std::nullopt;
+    if (!left || !context.rewriter.permit(node)) return {};
+    return {listOf(*left, node, context.rewriter)};
+  }
+  if ((!isKind(node, "aten::len") && !isKind(node, "aten::list")) || !context.rewriter.permit(node)) return {};
   if (isKind(node, "aten::len")) return {context.rewriter.constant(static_cast<std::int64_t>(elements.size()), node)};
-  std::vector<Value*> all = elements.vec();
-  if (sum) all.insert(all.end(), node->input(1)->node()->inputs().begin(), node->input(1)->node()->inputs().end());
-  return {listOf(all, node, context.rewriter)};
+  return {listOf(elements.vec(), node, context.rewriter)};
+}
+
+// One list of the elements of both; null if one of them is not known, or both are constant.
+Value* joinedLists(Node* sum, PassContext& context) {
+  const bool made = isFixedList(sum->input(0), context) || isFixedList(sum->input(1), context);
+  if (!made || !isKnownList(sum->input(0), context) || !isKnownList(sum->input(1), context)) return nullptr;
+  if (!context.rewriter.permit(sum)) return nullptr;
+  std::vector<Value*> all = elementsOf(sum->input(0), sum, context.rewriter);
+  const std::vector<Value*> second = elementsOf(sum->input(1), sum, context.rewriter);
+  all.insert(all.end(), second.begin(), second.end());
+  return listOf(all, sum, context.rewriter);
 }
 
 bool eliminateList(torch::jit::Graph& graph, PassContext& context) {
   bool changed = false;
   for (Node* node : context.nodes(kEliminateList.needs)) {
     if (!context.rewriter.alive(node) || node->inputs().empty()) continue;
+    if (isListSum(node)) {
+      Value* const joined = joinedLists(node, context);
+      if (joined == nullptr) continue;
+      context.rewriter.replaceAll({node->input(0)->node(), node}, node->outputs(), {joined},
+                                  "lists the elements of both");
+      changed = true;
+      continue;
+    }
     if (!isFixedList(node->input(0), context)) {
       changed |= isKind(node, "prim::ListUnpack") && unpackSum(node, context);
       continue;
@@ -100,9 +159,10 @@ bool eliminateList(torch::jit::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-const Pass kEliminateList = {"eliminate-list",
-                             "Reads what is in a list where it came from.",
-                             &eliminateList,
-                             {"aten::__getitem__", "aten::add", "aten::len", "aten::list", "prim::ListUnpack"}};
+const Pass kEliminateList = {
+    "eliminate-list",
+    "Reads what is in a list where it came from.",
+    &eliminateList,
+    {"aten::__getitem__", "aten::add", "aten::len", "aten::list", "aten::slice", "prim::ListUnpack"}};
 
 }  // namespace ipex_studio

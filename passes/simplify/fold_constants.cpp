@@ -296,6 +296,8 @@ bool foldConstants(Graph& graph, PassContext& context) {
       misses.clear();
     }
     again = std::exchange(took_any, false) && readAttributesAgain(graph, context);
+    // Bounds of lists, and lists that are joined, are constant now.
+    if (changed && !isDisabled(context.options, kEliminateList.name)) again |= kEliminateList.run(graph, context);
   }
   for (const auto& [node, why] : misses) context.missed(node, why);
   return changed;
