@@ -1,7 +1,9 @@
 // Facts about nodes and values that several files ask for.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "core/graph/fused_op.h"
 
@@ -36,6 +38,44 @@ inline double knownElements(const torch::jit::Value* value) {
   double count = 1;
   for (const std::int64_t size : sizes.value_or(std::vector<std::int64_t>{})) count *= static_cast<double>(size);
   return count;
+}
+
+// The node of `block` that `node` is or is nested in; null if it is outside.
+inline const torch::jit::Node* ancestorIn(const torch::jit::Node* node, const torch::jit::Block* block) {
+  while (node != nullptr && node->owningBlock() != block) node = node->owningBlock()->owningNode();
+  return node;
+}
+
+// True if the node is in the block, or nested in one that is.
+inline bool isInside(const torch::jit::Node* node, const torch::jit::Block* block) {
+  return ancestorIn(node, block) != nullptr;
+}
+
+// The place in a list of `count` elements that a constant index names; nullopt if it names none.
+inline std::optional<std::size_t> constantIndex(const torch::jit::Value* index, std::size_t count) {
+  const auto size = static_cast<std::int64_t>(count);
+  const auto number = constantInt(index);
+  if (!number || *number < -size || *number >= size) return std::nullopt;
+  return static_cast<std::size_t>(*number < 0 ? *number + size : *number);
+}
+
+// The bounds and the step of aten::slice(list, start?, end?, step) of a list of `count` elements, if they are constant
+// and the step is positive.
+struct ListSlice {
+  std::int64_t begin = 0, end = 0, step = 1;
+};
+inline std::optional<ListSlice> constantSlice(const torch::jit::Node* node, std::size_t count) {
+  if (!isKind(node, "aten::slice") || node->inputs().size() != 4) return std::nullopt;
+  const auto size = static_cast<std::int64_t>(count);
+  const auto bound = [&](const torch::jit::Value* value, std::int64_t otherwise) -> std::optional<std::int64_t> {
+    if (isNone(value)) return otherwise;
+    const auto given = constantInt(value);
+    if (!given) return std::nullopt;
+    return std::clamp<std::int64_t>(*given < 0 ? *given + size : *given, 0, size);
+  };
+  const auto begin = bound(node->input(1), 0), end = bound(node->input(2), size), step = constantInt(node->input(3));
+  if (!begin || !end || !step || *step < 1) return std::nullopt;
+  return ListSlice{*begin, *end, *step};
 }
 
 }  // namespace ipex_studio

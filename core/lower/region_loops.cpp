@@ -6,8 +6,8 @@
 #include <limits>
 #include <variant>
 
-#include "core/graph/fresh_values.h"
 #include "core/graph/node_facts.h"
+#include "core/lower/loop_facts.h"
 #include "core/lower/lowering.h"
 #include "core/op/loop_form.h"
 
@@ -21,56 +21,6 @@ using torch::jit::Value;
 
 namespace {
 
-bool isTrue(const Value* value) {
-  const auto constant = torch::jit::toIValue(value);
-  return constant && constant->isBool() && constant->toBool();
-}
-
-bool isTensor(const Value* value) { return value->type()->kind() == c10::TypeKind::TensorType; }
-
-std::optional<std::size_t> rankOf(const Value* value) {
-  const auto type = value->type()->cast<c10::TensorType>();
-  if (!type || !type->dim()) return std::nullopt;
-  return *type->dim();
-}
-
-// A constant axis, counted from the front.
-std::optional<std::int64_t> axisOf(const Value* axis, const Value* tensor, std::int64_t more = 0) {
-  auto number = constantInt(axis);
-  if (!number || *number >= 0) return number;
-  const auto rank = rankOf(tensor);
-  if (!rank) return std::nullopt;
-  *number += static_cast<std::int64_t>(*rank) + more;
-  return *number >= 0 ? number : std::nullopt;
-}
-
-bool isInside(const Node* node, const Block* block) {
-  for (; node != nullptr; node = node->owningBlock()->owningNode()) {
-    if (node->owningBlock() == block) return true;
-  }
-  return false;
-}
-
-// The node of `block` that `node` is or is nested in; null: it is outside.
-const Node* ancestorIn(const Node* node, const Block* block) {
-  while (node != nullptr && node->owningBlock() != block) node = node->owningBlock()->owningNode();
-  return node;
-}
-
-// True for a slice by the number of the round of an outer loop, which has as many rounds as there are slices: it may be
-// taken outside of inner loops, also of those without rounds.
-bool isSliceOfRound(const Node* select) {
-  if (!isKind(select, "aten::select")) return false;
-  const Node* counter = select->input(2)->node();
-  if (counter->kind() != c10::prim::Param || select->input(2)->offset() != 0) return false;
-  const Node* loop = counter->owningBlock()->owningNode();
-  if (loop == nullptr || loop->kind() != c10::prim::Loop) return false;
-  const Node* rounds = loop->input(0)->node();
-  return isKind(rounds, "aten::size") && rounds->inputs().size() == 2 && rounds->input(0) == select->input(0) &&
-         axisOf(rounds->input(1), select->input(0)) == axisOf(select->input(1), select->input(0)) &&
-         axisOf(select->input(1), select->input(0));
-}
-
 // True for a slice that is the whole of its tensor.
 bool isWholeSlice(const Node* node) {
   if (!isKind(node, "aten::slice") || node->inputs().size() != 5) return false;
@@ -81,33 +31,6 @@ bool isWholeSlice(const Node* node) {
   };
   return isNoneOr(node->input(2), 0, false) &&
          isNoneOr(node->input(3), std::numeric_limits<std::int32_t>::max(), true) && constantInt(node->input(4)) == 1;
-}
-
-bool asksForSizes(const Node* node) {
-  return isKind(node, "aten::size") || isKind(node, "aten::dim") || isKind(node, "aten::len") ||
-         isKind(node, "prim::dtype") || isKind(node, "prim::device");
-}
-
-// True for a list that is empty before the loop.
-bool isNewList(const Node* list, const Node* loop) {
-  return list->kind() == c10::prim::ListConstruct && list->inputs().empty() &&
-         list->owningBlock() == loop->owningBlock();
-}
-
-// True for a stack or cat behind the loop.
-bool joinsBehind(const Node* reader, const Node* loop) {
-  return (isKind(reader, "aten::stack") || isKind(reader, "aten::cat")) &&
-         reader->owningBlock() == loop->owningBlock() && loop->isBefore(reader);
-}
-
-// True if the loop alone writes to the tensor, and nothing that was made before would see it.
-bool isWrittenFor(const Value* written, const Node* loop) {
-  if (written->node()->owningBlock() != loop->owningBlock() || !isFresh(written)) return false;
-  return std::all_of(written->uses().begin(), written->uses().end(), [&](const Use& use) {
-    const Node* ancestor = ancestorIn(use.user, loop->owningBlock());
-    return ancestor == loop || ancestor == loop->owningBlock()->return_node() || !ancestor->isBefore(loop) ||
-           asksForSizes(use.user);
-  });
 }
 
 // A value behind the loop that the loop gives.
@@ -122,10 +45,7 @@ class LoopReader {
   explicit LoopReader(Node* loop) : loop_(loop), body_(loop->blocks()[0]) {}
 
   bool read() {
-    if (!isTrue(loop_->input(1)) || !isTrue(body_->outputs()[0])) return false;
-    for (std::size_t i = 2; i < loop_->inputs().size(); ++i) {
-      if (!isTensor(loop_->input(i))) return false;
-    }
+    if (!carriesTensorsForAllRounds(loop_)) return false;
     for (Node* node : body_->nodes()) {
       if (isKind(node, "ipex_studio::region")) {
         if (call_ != nullptr) return false;
@@ -252,7 +172,6 @@ class LoopReader {
         return false;
       }
     }
-    // What else the body takes apart is written to.
     return true;
   }
 
@@ -268,7 +187,7 @@ class LoopReader {
     return true;
   }
 
-  // What rounds collect; false: a node of the body is left that nothing here does.
+  // Reads how results of rounds are collected; false: a node of the body is left that nothing here does.
   bool readCollected() {
     for (Node* append : appends_) {
       if (!readAppend(append)) return false;
@@ -391,21 +310,6 @@ class LoopReader {
   std::vector<Result> results_;
 };
 
-// True for views of what the body writes to that only the write reads.
-bool isWriteView(const Node* node) {
-  if (!isKind(node, "aten::select") && !isKind(node, "aten::slice")) return false;
-  if (node->output()->uses().size() != 1) return false;
-  const Use& use = node->output()->uses()[0];
-  if (use.offset != 0 || use.user->owningBlock() != node->owningBlock()) return false;
-  return isKind(use.user, "aten::copy_") || isWriteView(use.user);
-}
-
-// True if the value is the number of the round, or counted by it.
-bool isRound(const Value* value, const Block* body) {
-  if (isKind(value->node(), "aten::__derive_index")) value = value->node()->input(0);
-  return value == body->inputs()[0];
-}
-
 // Reads the result instead of the tensor that rounds wrote to, wherever that is read behind the loop.
 void replaceBehind(const Node* loop, Value* written, Value* result) {
   const std::vector<Use> uses = written->uses();
@@ -417,62 +321,6 @@ void replaceBehind(const Node* loop, Value* written, Value* result) {
 }
 
 }  // namespace
-
-std::optional<LoopPieces> piecesOfLoop(Node* loop, const std::function<bool(const Node*)>& goes_inside) {
-  Block* body = loop->blocks()[0];
-  if (!isTrue(loop->input(1)) || !isTrue(body->outputs()[0])) return std::nullopt;
-  const auto tensors = loop->inputs().slice(2);
-  if (!std::all_of(tensors.begin(), tensors.end(), isTensor)) return std::nullopt;
-  LoopPieces pieces;
-  std::vector<const Node*> hoisted;
-  const auto is_outside = [&](const Value* value) {
-    const Node* node = value->node();
-    return std::find(hoisted.begin(), hoisted.end(), node) != hoisted.end() ||
-           (!isInside(node, body) && node != body->param_node());
-  };
-  bool computes = false;
-  for (Node* node : body->nodes()) {
-    if (node->kind() == c10::prim::Constant || isKind(node, "aten::__derive_index")) continue;
-    const auto inputs = node->inputs();
-    const bool reads_round =
-        std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) { return isRound(input, body); });
-    if (isKind(node, "aten::append") || isKind(node, "aten::copy_") || isWriteView(node)) {
-      pieces.collectors.push_back(node);
-    } else if (isKind(node, "aten::select") && is_outside(node->input(0)) &&
-               (reads_round ? isRound(node->input(2), body) : isSliceOfRound(node))) {
-      pieces.slices.push_back(node);
-      if (!reads_round) hoisted.push_back(node);
-    } else if (reads_round || !goes_inside(node)) {
-      return std::nullopt;
-    } else {
-      computes = true;
-    }
-  }
-  const auto is_computed = [&](const Value* value) {
-    const Node* node = value->node();
-    return node->owningBlock() == body && node != body->param_node() &&
-           std::find(pieces.slices.begin(), pieces.slices.end(), node) == pieces.slices.end();
-  };
-  const auto carried = body->outputs().slice(1);
-  const auto is_collected = [&](const Node* node) {
-    if (isWriteView(node)) return true;
-    const Value* value = node->input(1);
-    if (!is_computed(value) && (value->node() != body->param_node() || value->offset() == 0)) return false;
-    if (isKind(node, "aten::copy_")) {
-      const Value* written = node->input(0);
-      while (isWriteView(written->node()) && written->node()->owningBlock() == body)
-        written = written->node()->input(0);
-      return isWrittenFor(written, loop);
-    }
-    const auto& uses = node->input(0)->uses();
-    return isNewList(node->input(0)->node(), loop) && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
-             return use.user == node || joinsBehind(use.user, loop);
-           });
-  };
-  const bool fits = computes && std::all_of(carried.begin(), carried.end(), is_computed) &&
-                    std::all_of(pieces.collectors.begin(), pieces.collectors.end(), is_collected);
-  return fits ? std::optional<LoopPieces>(std::move(pieces)) : std::nullopt;
-}
 
 std::optional<RegionLoop> replaceRegionLoop(Node* loop, OriginTable& origins,
                                             const std::function<bool(const Node*)>& left_out) {

@@ -14,6 +14,7 @@
 #include "core/graph/strides.h"
 #include "core/graph/value_uses.h"
 #include "core/lower/data_choices.h"
+#include "core/lower/loop_pieces.h"
 #include "core/lower/lowering_builder.h"
 #include "core/lower/region_code.h"
 #include "core/lower/region_levels.h"
@@ -350,11 +351,11 @@ bool buildLoop(Graph& graph, Node* loop, const NodeEffects& effects, const NodeS
   std::unordered_set<const Node*> slices;
   if (pieces) {
     slices.insert(pieces->slices.begin(), pieces->slices.end());
-    // What is computed before and behind them shares a region then.
+    // Collectors move to the end: nodes before and behind them share a region then.
     for (Node* node : pieces->collectors) node->moveBefore(loop->blocks()[0]->return_node());
   }
   const LeftOut stays = [&](const Node* node) { return slices.count(node) != 0 || (left_out && left_out(node)); };
-  // What reads no slice shares the region behind them.
+  // Nodes that read no slice share the region behind the slices.
   const int first = pieces ? 1 : 0;
   RegionBuilder(graph, *loop->blocks()[0], effects, strided, stays, origins, min_ops, result, first).build();
   if (!pieces) return false;

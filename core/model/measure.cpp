@@ -185,17 +185,14 @@ void profileSteps(torch::jit::Module& module, const Inputs& inputs, int iteratio
   // Its own time counts for the run: what can be said before is not said here.
   NodeRunner runner(*graph, [&](Node* node, std::int64_t begin, std::int64_t elapsed) {
     if (node->kind() == region_kind) return;
-    if (node->owningBlock() != graph->block()) {
-      if (!is_ours(node)) return;
-      StepTime& time = inner[node];
-      time.begin_ns.push_back(begin);
-      time.elapsed_ns.push_back(elapsed);
-      return;
-    }
-    const auto addTo = [&](NodeSamples& samples) {
+    const auto addTo = [&](auto& samples) {
       samples.begin_ns.push_back(begin);
       samples.elapsed_ns.push_back(elapsed);
     };
+    if (node->owningBlock() != graph->block()) {
+      if (is_ours(node)) addTo(inner[node]);
+      return;
+    }
     if (next == nodes.size()) next = 0;
     if (next < nodes.size() && nodes[next].first == node) return addTo(nodes[next++].second);  // as in the run before
     auto at = index.find(node);

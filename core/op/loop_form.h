@@ -1,4 +1,4 @@
-// What a loop does around its body, as integers in a graph: written by core/lower, read by kernels/torch.
+// The work of a loop around its body, as integers in a graph: written by core/lower, read by kernels/torch.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct LoopForm {
   struct Slice {
     std::int64_t tensor = 0, axis = 0, start = 0, step = 1;
   };
-  // What a tensor input of the region is in a round.
+  // A tensor input of the region, as it is in a round.
   struct Input {
     enum class Kind { kTensor, kCarried, kSlice };
     Kind kind = Kind::kTensor;
@@ -34,7 +34,7 @@ struct LoopForm {
     Kind kind = Kind::kOutput;
     std::int64_t index = 0;
   };
-  // What becomes of one value of all rounds.
+  // The fate of one value of all rounds.
   struct Joined {
     enum class Kind { kStack, kCat, kWrite };
     Kind kind = Kind::kStack;

@@ -285,8 +285,7 @@ class DepthwiseInt8 final : public Kernel {
     describeWindow(args, x, &job);
     job.chain = foldChain(args, kFirstPostOperand, kChannelAxis, /*takes_all=*/true);
     saturate(dst.dtype, &job.chain);
-    if (job.chain.activation == IntegerActivation::kSilu)
-      job.silu = SiluPieces(job.chain.activated_scale, job.chain.activated_offset);
+    job.silu = siluPiecesOf(job.chain);
     if (!planChain(args, dst, op.get())) {
       *reason = "post-ops";
       return nullptr;

@@ -302,8 +302,7 @@ std::unique_ptr<PreparedOp> makeInt8Gemm(const PrepareArgs& args, Int8GemmJob jo
   for (std::size_t s = kFirstPostOperand; s < args.src.size(); ++s) job.operand_types.push_back(args.src[s].dtype);
   job.chain = foldChain(args, kFirstPostOperand, channel_axis, /*takes_all=*/true);
   saturate(args.dst[0].dtype, &job.chain);
-  if (job.chain.activation == IntegerActivation::kSilu)
-    job.silu = SiluPieces(job.chain.activated_scale, job.chain.activated_offset);
+  job.silu = siluPiecesOf(job.chain);
   planPanels(args, op->code, &job);
   planColumns(args, &job);
   if (job.windows.needed) {

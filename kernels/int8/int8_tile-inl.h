@@ -14,6 +14,7 @@
 
 #include "kernels/common/byte_convert-inl.h"
 #include "kernels/common/simd-inl.h"
+#include "kernels/common/smooth_activation-inl.h"
 #include "kernels/common/vector_math-inl.h"
 #include "kernels/int8/int8_gemm.h"
 
@@ -116,27 +117,26 @@ HWY_INLINE V geluNearV(D d, const GeluTerms& terms, V x) {
 // SiluPieces in registers.
 class SiluPiecesV {
  public:
-  explicit HWY_INLINE SiluPiecesV(const SiluPieces* pieces) : half_(hn::Set(F32(), pieces->half)) {
-    for (std::size_t power = 0; power < 3; ++power) {
-      lower_[power] = hn::Load(F32(), pieces->coefficients[power].data());
-      upper_[power] = hn::Load(F32(), pieces->coefficients[power].data() + SiluPieces::kPieces / 2);
-    }
-  }
+  explicit HWY_INLINE SiluPiecesV(const SiluPieces* pieces)
+      : half_(hn::Set(F32(), pieces->half)),
+        constant_(pieces->coefficients[0]),
+        linear_(pieces->coefficients[1]),
+        square_(pieces->coefficients[2]) {}
 
   HWY_INLINE VF operator()(VF x) const {
     const F32 d;
     const VF distance = hn::Abs(x);
-    // Min returns its second argument when one is NaN; the tables look at the lowest five bits of an index alone.
+    // Min returns its second argument when one is NaN.
     const VF place = hn::Min(hn::Set(d, SiluPieces::kPieces - 1.0f),
                              hn::Mul(distance, hn::Set(d, SiluPieces::kPieces / SiluPieces::kEnd)));
-    const __m512i piece = _mm512_cvttps_epi32(place.raw);
-    const auto at = [&](int power)
-                        HWY_ATTR { return VF{_mm512_permutex2var_ps(lower_[power].raw, piece, upper_[power].raw)}; };
-    return hn::MulAdd(x, half_, hn::MulAdd(hn::MulAdd(at(2), distance, at(1)), distance, at(0)));
+    const PieceCoefficients::Indices piece{_mm512_cvttps_epi32(place.raw)};  // without Highway's care for large floats
+    const VF p = hn::MulAdd(square_.at(piece), distance, linear_.at(piece));
+    return hn::MulAdd(x, half_, hn::MulAdd(p, distance, constant_.at(piece)));
   }
 
  private:
-  VF half_, lower_[3], upper_[3];
+  VF half_;
+  PieceCoefficients constant_, linear_, square_;
 };
 constexpr bool kHasPieces = true;
 #else

@@ -35,4 +35,9 @@ SiluPieces::SiluPieces(double scale, double offset) : half(static_cast<float>(sc
   }
 }
 
+SiluPieces siluPiecesOf(const Requantization& chain) {
+  if (chain.activation != IntegerActivation::kSilu) return {};
+  return {chain.activated_scale, chain.activated_offset};
+}
+
 }  // namespace ipex_studio

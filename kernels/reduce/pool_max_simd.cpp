@@ -29,7 +29,7 @@ T larger(T a, T b) {
   return b != b || b > a ? b : a;
 }
 
-// What numbers are compared as; those of 16 bits are BF16.
+// The type that numbers are compared as; 16 bits are BF16.
 template <typename T>
 using Compared = std::conditional_t<std::is_same_v<T, std::uint16_t>, float, T>;
 

@@ -10,11 +10,11 @@
 
 namespace ipex_studio {
 
-// Where equal values stand: in their original order, or where an algorithm of libtorch leaves them.
-// A topk that is not sorted leaves all values so.
+// Equal values stand in their original order, or where an algorithm of libtorch leaves them; a topk that is not sorted
+// leaves all values so.
 enum class Ties { kInOrder, kAsTopK, kAsUnsortedTopK, kAsSort };
 
-// What attribute `ties` of a sort says.
+// Reads attribute `ties` of a sort.
 inline Ties tiesNamed(const std::string& name) {
   if (name == "unsorted_topk") return Ties::kAsUnsortedTopK;
   return name == "topk" ? Ties::kAsTopK : name == "sort" ? Ties::kAsSort : Ties::kInOrder;

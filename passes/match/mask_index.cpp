@@ -14,14 +14,18 @@ namespace {
 
 // True if the mask has the sizes of x in every call: it compares x with a number.
 bool isComparisonOf(const Value* mask, const Value* x) {
-  static const std::unordered_set<std::string> compares = {"aten::lt", "aten::le", "aten::gt",   "aten::ge",
-                                                           "aten::eq", "aten::ne", "aten::isnan"};
   const torch::jit::Node* node = mask->node();
-  if (compares.count(node->kind().toQualString()) == 0 || node->input(0) != x) return false;
+  if (!isComparison(node) || node->input(0) != x) return false;
   return node->inputs().size() == 1 || !node->input(1)->type()->isSubtypeOf(*c10::TensorType::get());
 }
 
 }  // namespace
+
+bool isComparison(const torch::jit::Node* node) {
+  static const std::unordered_set<std::string> kinds = {"aten::lt", "aten::le", "aten::gt",    "aten::ge",
+                                                        "aten::eq", "aten::ne", "aten::isnan", "aten::isinf"};
+  return kinds.count(node->kind().toQualString()) != 0;
+}
 
 std::optional<MaskIndex> readMaskIndex(const torch::jit::Node* node) {
   const auto indices = decidedElements(node->input(1));

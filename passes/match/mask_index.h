@@ -27,6 +27,9 @@ bool holdsMaskedRows(const torch::jit::Value* value, const torch::jit::Value* x,
 // True if the value has at most the axes behind those of the mask, so that all rows get the same.
 bool isOneForAllRows(const torch::jit::Value* value, const torch::jit::Value* x, const MaskIndex& index);
 
+// True for a question about each element, whose answers have the sizes of what is asked about.
+bool isComparison(const torch::jit::Node* node);
+
 // The mask with an axis of one element for each axis of x behind its own, written before a node whose first operand is
 // x. Operators that broadcast take masks of other sizes, which indexing refuses, so that it is asked for those of x at
 // every call.

@@ -48,30 +48,6 @@ Value* listed(Rewriter& rewriter, const std::vector<Value*>& sizes, Node* before
   return made->output();
 }
 
-// Constant bounds of aten::slice(list, start?, end?, step); nullopt if it is no such slice. A reader of the slice may
-// write to its own list only.
-std::optional<std::pair<std::int64_t, std::int64_t>> slicedBy(const Node* user, std::int64_t rank) {
-  if (user->kind() != aten::slice || user->inputs().size() != 4) return std::nullopt;
-  const auto step = constantInt(user->input(3));
-  if (step != 1) return std::nullopt;
-  const auto bound = [&](const Value* value, std::int64_t otherwise) -> std::optional<std::int64_t> {
-    if (isNone(value)) return otherwise;
-    const auto given = constantInt(value);
-    if (!given) return std::nullopt;
-    return std::clamp<std::int64_t>(*given < 0 ? *given + rank : *given, 0, rank);
-  };
-  const auto begin = bound(user->input(1), 0), end = bound(user->input(2), rank);
-  if (!begin || !end) return std::nullopt;
-  return std::make_pair(*begin, *end);
-}
-
-// The element that a constant index names; -1: it names none.
-std::int64_t elementOf(const Node* user, std::int64_t rank) {
-  const auto index = constantInt(user->input(1));
-  if (!index || *index < -rank || *index >= rank) return -1;
-  return *index < 0 ? *index + rank : *index;
-}
-
 bool onlyReads(const torch::jit::Use& use) {
   if (isKind(use.user, "aten::format")) return true;  // of any number of operands, which its schema does not name
   const auto* schema = use.user->maybeSchema();
@@ -97,8 +73,10 @@ bool rewriteUser(Rewriter& rewriter, Node* list, const torch::jit::Use& use, std
     rewriter.replaceAll({user, list}, from, sizesOf(rewriter, x, 0, rank, user), "asks for one size at a time");
     return true;
   }
-  if (user->kind() == aten::__getitem__ && elementOf(user, rank) >= 0) {
-    rewriter.replace({user, list}, user->output(), sizeOf(rewriter, x, elementOf(user, rank), user),
+  const auto count = static_cast<std::size_t>(rank);
+  const auto index = user->kind() == aten::__getitem__ ? constantIndex(user->input(1), count) : std::nullopt;
+  if (index) {
+    rewriter.replace({user, list}, user->output(), sizeOf(rewriter, x, static_cast<std::int64_t>(*index), user),
                      "asks for one size");
     return true;
   }
@@ -106,9 +84,10 @@ bool rewriteUser(Rewriter& rewriter, Node* list, const torch::jit::Use& use, std
     rewriter.replace({user, list}, user->output(), rewriter.constant(rank, user), "knows the number of sizes");
     return true;
   }
-  if (const auto part = slicedBy(user, rank)) {
+  const auto part = constantSlice(user, count);  // whose readers may write to their own list only
+  if (part && part->step == 1) {
     rewriter.replace({user, list}, user->output(),
-                     listed(rewriter, sizesOf(rewriter, x, part->first, part->second, user), user),
+                     listed(rewriter, sizesOf(rewriter, x, part->begin, part->end, user), user),
                      "lists some of the sizes");
     return true;
   }

@@ -7,7 +7,6 @@
 // unpacked: there it is known how many elements there are.
 // Declines: nothing with a remark (a list that may be written to, an index that is not constant). Runs before
 // fold-constants, which runs it again behind every branch it takes and behind itself. Numerics: none.
-#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -25,13 +24,6 @@ using torch::jit::Value;
 // True if nothing writes to the list, so that it keeps the entries that it was made of.
 bool isFixedList(const Value* value, PassContext& context) {
   return isKind(value->node(), "prim::ListConstruct") && !context.mayBeWritten(value);
-}
-
-std::optional<std::size_t> elementIndex(const Node* node) {
-  const auto count = static_cast<std::int64_t>(node->input(0)->node()->inputs().size());
-  const auto index = constantInt(node->input(1));
-  if (!index || *index < -count || *index >= count) return std::nullopt;
-  return static_cast<std::size_t>(*index < 0 ? *index + count : *index);
 }
 
 bool isListSum(const Node* node) {
@@ -82,24 +74,6 @@ bool unpackSum(Node* unpack, PassContext& context) {
   return true;
 }
 
-// The elements that aten::slice(list, start?, end?, step) by constants leaves; nullopt for other bounds.
-std::optional<std::vector<Value*>> slicedElements(const Node* node) {
-  const auto elements = node->input(0)->node()->inputs();
-  const auto count = static_cast<std::int64_t>(elements.size());
-  const auto step = constantInt(node->input(3));
-  const auto bound = [&](std::size_t input, std::int64_t otherwise) -> std::optional<std::int64_t> {
-    if (isNone(node->input(input))) return otherwise;
-    const auto given = constantInt(node->input(input));
-    if (!given) return std::nullopt;
-    return std::clamp<std::int64_t>(*given < 0 ? *given + count : *given, 0, count);
-  };
-  const auto begin = bound(1, 0), end = bound(2, count);
-  if (!step || *step < 1 || !begin || !end) return std::nullopt;
-  std::vector<Value*> left;
-  for (std::int64_t at = *begin; at < *end; at += *step) left.push_back(elements[static_cast<std::size_t>(at)]);
-  return left;
-}
-
 // Values that the results of `node` equal; empty if it does not read a known list.
 std::vector<Value*> valuesRead(Node* node, PassContext& context) {
   Value* const list = node->input(0);
@@ -108,13 +82,16 @@ std::vector<Value*> valuesRead(Node* node, PassContext& context) {
     return elements.size() == node->outputs().size() && context.rewriter.permit(node) ? elements.vec()
                                                                                       : std::vector<Value*>();
   if (isKind(node, "aten::__getitem__")) {
-    const auto index = elementIndex(node);
+    const auto index = constantIndex(node->input(1), elements.size());
     return index && context.rewriter.permit(node) ? std::vector<Value*>{elements[*index]} : std::vector<Value*>();
   }
   if (isKind(node, "aten::slice")) {
-    const auto left = node->inputs().size() == 4 ? slicedElements(node) : std::nullopt;
-    if (!left || !context.rewriter.permit(node)) return {};
-    return {listOf(*left, node, context.rewriter)};
+    const auto slice = constantSlice(node, elements.size());
+    if (!slice || !context.rewriter.permit(node)) return {};
+    std::vector<Value*> left;
+    for (std::int64_t at = slice->begin; at < slice->end; at += slice->step)
+      left.push_back(elements[static_cast<std::size_t>(at)]);
+    return {listOf(left, node, context.rewriter)};
   }
   if ((!isKind(node, "aten::len") && !isKind(node, "aten::list")) || !context.rewriter.permit(node)) return {};
   if (isKind(node, "aten::len")) return {context.rewriter.constant(static_cast<std::int64_t>(elements.size()), node)};

@@ -78,10 +78,7 @@ class ListState {
 
  private:
   std::optional<std::size_t> indexOf(const Node* node) const {
-    const auto count = static_cast<std::int64_t>(list_->inputs().size());
-    const auto index = constantInt(node->input(1));
-    if (!index || *index < -count || *index >= count) return std::nullopt;
-    return static_cast<std::size_t>(*index < 0 ? *index + count : *index);
+    return constantIndex(node->input(1), list_->inputs().size());
   }
 
   // True if there are loops only between the list and the node.

@@ -76,9 +76,9 @@ Value* asGiven(Rewriter& rewriter, Value* optional, Node* before) {
   return made->setType(type ? type : c10::TensorType::get());
 }
 
-bool isInside(const Node* node, const Node* branch) {
-  while (node != nullptr && node->owningBlock()->owningNode() != branch) node = node->owningBlock()->owningNode();
-  return node != nullptr;
+bool isInBranch(const Node* node, const Node* branch) {
+  return std::any_of(branch->blocks().begin(), branch->blocks().end(),
+                     [&](const torch::jit::Block* block) { return isInside(node, block); });
 }
 
 // Replaces the value in the blocks of the branch.
@@ -86,7 +86,7 @@ template <typename Make>
 void replaceInside(Rewriter& rewriter, const Node* branch, const Value* value, const Make& make) {
   const std::vector<Use> uses = value->uses();
   for (const Use& use : uses) {
-    if (!isInside(use.user, branch) || !rewriter.permit(use.user)) continue;
+    if (!isInBranch(use.user, branch) || !rewriter.permit(use.user)) continue;
     rewriter.replaceInput(use.user, use.offset, make(use.user));
     rewriter.finish(use.user, "not so in this form");
   }

@@ -29,11 +29,6 @@ bool askAlike(const Node* a, const Node* b) {
          (a->input(0) == b->input(1) && a->input(1) == b->input(0));
 }
 
-bool isInside(const Node* node, const Block* block) {
-  while (node != nullptr && node->owningBlock() != block) node = node->owningBlock()->owningNode();
-  return node != nullptr;
-}
-
 // An operand inside of a branch that is the condition or a question like it, and its value there.
 struct Known {
   Node* user = nullptr;

@@ -41,11 +41,7 @@ bool isTensor(const Value* value) { return value->type()->isSubtypeOf(*c10::Tens
 bool isSameMask(const Value* one, const Value* other) {
   if (one == other) return true;
   const Node *a = one->node(), *b = other->node();
-  static const std::unordered_set<std::string> compares = {"aten::lt", "aten::le", "aten::gt",    "aten::ge",
-                                                           "aten::eq", "aten::ne", "aten::isnan", "aten::isinf"};
-  if (a->kind() != b->kind() || compares.count(a->kind().toQualString()) == 0 ||
-      a->inputs().size() != b->inputs().size())
-    return false;
+  if (a->kind() != b->kind() || !isComparison(a) || a->inputs().size() != b->inputs().size()) return false;
   for (std::size_t i = 0; i < a->inputs().size(); ++i) {
     const auto first = constantNumber(a->input(i)), second = constantNumber(b->input(i));
     if (a->input(i) != b->input(i) && (!first || first != second)) return false;

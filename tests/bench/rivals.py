@@ -68,6 +68,15 @@ class Bench:
     def made(self, path: str, interpreter: str, script: str, *words: str) -> str:
         return made_files.made(path, [interpreter, "-B", script, *words], self.arguments.timeout)
 
+    def make_for(self, engines: List[str], files: Dict[str, str], kind: str, path: str, environment: str,
+                 *words: str) -> Dict[str, str]:
+        """Makes a file that these engines read, by a command of prepare.py; returns the errors by engine."""
+        try:
+            files[kind] = self.made(path, self.python(environment), os.path.join(FOLDER, "prepare.py"), *words, "OUT")
+        except (RuntimeError, subprocess.TimeoutExpired) as problem:
+            return {engine: str(problem) for engine in engines}
+        return {}
+
     def prepare(self, scenario: Scenario) -> Dict[str, str]:
         name, batch = scenario.network, scenario.batch
         prepare = os.path.join(FOLDER, "prepare.py")
@@ -92,11 +101,8 @@ class Bench:
             engines = [engine for engine in READ_BY[kind] if engine in self.arguments.engines]
             if not engines or kind == ("exported" if scenario.precision == "bf16" else "exported_bf16"):
                 continue
-            try:
-                files[kind] = self.made(stem + SUFFIXES[kind], self.python(environment), prepare, kind, name,
-                                        files["module"], files["io"], "OUT")
-            except (RuntimeError, subprocess.TimeoutExpired) as problem:
-                errors.update({engine: str(problem) for engine in engines})
+            errors.update(self.make_for(engines, files, kind, stem + SUFFIXES[kind], environment, kind, name,
+                                        files["module"], files["io"]))
         return errors
 
     def compile_ahead(self, scenario: Scenario, files: Dict[str, str]) -> Dict[str, str]:
@@ -105,13 +111,8 @@ class Bench:
         if program is None:
             return {}
         stem = os.path.join(self.files, f"{scenario.network}-b{scenario.batch}-{scenario.precision}-{scenario.threads}")
-        try:
-            files["aotinductor"] = self.made(f"{stem}-aot.pt2", self.python(environment_of("aotinductor")),
-                                             os.path.join(FOLDER, "prepare.py"), "aotinductor", program,
-                                             str(scenario.threads), "OUT")
-        except (RuntimeError, subprocess.TimeoutExpired) as problem:
-            return {"aotinductor": str(problem)}
-        return {}
+        return self.make_for(["aotinductor"], files, "aotinductor", f"{stem}-aot.pt2", environment_of("aotinductor"),
+                             "aotinductor", program, str(scenario.threads))
 
     def quantize(self, scenario: Scenario, files: Dict[str, str]) -> Dict[str, str]:
         """Makes the calibration samples and the other engines' INT8 models; returns the errors by engine."""
@@ -123,11 +124,8 @@ class Bench:
         errors = {}
         for kind, source, suffix, engines in QUANTIZED_FILES:
             if set(engines) & set(self.arguments.engines) and source in files:
-                try:
-                    files[kind] = self.made(f"{stem}-int8{suffix}", self.python(MADE_FROM_MODULE[source]), prepare, kind,
-                                            files[source], files["samples"], "OUT")
-                except (RuntimeError, subprocess.TimeoutExpired) as problem:
-                    errors.update({engine: str(problem) for engine in engines})
+                errors.update(self.make_for(engines, files, kind, f"{stem}-int8{suffix}", MADE_FROM_MODULE[source], kind,
+                                            files[source], files["samples"]))
         return errors
 
     def flags(self, scenario: Scenario) -> List[str]:

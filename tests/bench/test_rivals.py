@@ -216,6 +216,15 @@ class Rows(unittest.TestCase):
         self.assertEqual(limits.read(self.path, "resnet50", 2, "16x3x8x8"), (None, []))
 
 
+def pretend_python(folder, name, body):
+    """An interpreter of an environment that runs this script instead."""
+    os.makedirs(os.path.join(folder, name, "bin"))
+    path = os.path.join(folder, name, "bin", "python")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"#!/bin/sh\n{body}\n")
+    os.chmod(path, stat.S_IRWXU)
+
+
 class Environments(unittest.TestCase):
     def test_every_engine_has_one_and_every_precision_knows_its_engines(self):
         for precision, known in engines.BY_PRECISION.items():
@@ -227,12 +236,8 @@ class Environments(unittest.TestCase):
 
     def test_a_conversion_that_fails_leaves_the_other_engines(self):
         with tempfile.TemporaryDirectory() as folder:
-            for name, body in (("rivals", 'for last; do :; done; echo > "$last"'), ("rivals-litert", 'echo "no such operator" >&2; exit 1')):
-                os.makedirs(os.path.join(folder, name, "bin"))
-                path = os.path.join(folder, name, "bin", "python")
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(f"#!/bin/sh\n{body}\n")
-                os.chmod(path, stat.S_IRWXU)
+            pretend_python(folder, "rivals", 'for last; do :; done; echo > "$last"')
+            pretend_python(folder, "rivals-litert", 'echo "no such operator" >&2; exit 1')
             bench = rivals.Bench(argparse.Namespace(environments=folder, cache=folder, out=folder, timeout=20.0,
                                                     engines=["onnxruntime", "openvino", "litert", "optimized"]))
             files = {"torchscript": "resnet50.pt", "io": "resnet50.npz"}
@@ -243,11 +248,7 @@ class Environments(unittest.TestCase):
     def test_files_are_made_where_their_engine_lives(self):
         with tempfile.TemporaryDirectory() as folder:
             for name in ("rivals", "rivals-2.15", "rivals-litert"):
-                os.makedirs(os.path.join(folder, name, "bin"))
-                path = os.path.join(folder, name, "bin", "python")
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(f'#!/bin/sh\nfor last; do :; done; echo {name} $3 > "$last"\n')
-                os.chmod(path, stat.S_IRWXU)
+                pretend_python(folder, name, f'for last; do :; done; echo {name} $3 > "$last"')
             bench = rivals.Bench(argparse.Namespace(environments=folder, cache=folder, out=folder, timeout=20.0,
                                                     engines=["onnxruntime", "aotinductor", "litert"]))
             bench.debian_python = bench.rivals_python

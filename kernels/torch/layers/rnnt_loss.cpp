@@ -37,7 +37,7 @@ void checkNumbers(const char* name, const at::Tensor& tensor, std::int64_t least
   }
 }
 
-// What a loss is computed from, checked.
+// The operands of a loss, checked.
 struct RnntOperands {
   at::Tensor logits, targets, frames, labels;
   RnntLossJob job;
