@@ -110,6 +110,10 @@ class ExecState {
   std::atomic<const char*> failure_{nullptr};
 };
 
+// True if the bits of any of `count` floats, without their signs, are above `limit`: finds infinities and NaN.
+// `element_bytes`: 4 (FP32) or 2 (BF16, FP16). Thread-safe.
+using AnyAbove = bool (*)(const void* data, std::int64_t count, std::size_t element_bytes, std::uint32_t limit);
+
 // Immutable after construction. execute() is thread-safe as long as each thread brings its own state, pointers and
 // scratch memory.
 class PreparedOp {
@@ -140,6 +144,9 @@ class PreparedOp {
   std::vector<bool> packed;        // per source: constant was packed, pointer is not read at execution
   std::int32_t in_place_src = -1;  // dst[0] must share memory with this source (accumulating into it)
   bool may_alias = false;          // dst[0] may share memory with any dying source of the same layout and size
+  // True if results are as defined only where the floats of all sources are finite: NaN may become a number. Plans look
+  // for such values before (core/plan/finite_checks.h).
+  bool needs_finite = false;
   std::size_t scratch_bytes = 0;
   std::string implementation;  // as the library names it; empty for own kernels
   std::int64_t flops = 0;

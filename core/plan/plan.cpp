@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/plan/batch_independence.h"
+#include "core/plan/finite_checks.h"
 #include "core/plan/plan_compiler.h"
 
 namespace ipex_studio {
@@ -96,6 +97,38 @@ void Plan::Instance::setHostArena(void* memory) {
   }
 }
 
+namespace {
+
+[[noreturn]] void refuseNotFinite(const std::string& what) {
+  throw Error(ExitCode::kFailure, fmt::format("The plan cannot run on these inputs: {} holds NaN or infinite numbers, "
+                                              "which a kernel would turn into other numbers.",
+                                              what));
+}
+
+}  // namespace
+
+void Plan::Instance::checkInputs(const void* const* inputs, std::int64_t micro_batch) const {
+  for (const FiniteCheck& check : plan_.parts_.finite.inputs) {
+    const auto input = static_cast<std::size_t>(check.index);
+    std::int64_t offset = 0;
+    if (input < plan_.micro_batches_.inputs.size() && plan_.micro_batches_.inputs[input])
+      offset = plan_.micro_batches_.firstSample(micro_batch) * plan_.parts_.inputs[input].rowBytes();
+    if (!passes(check, plan_.parts_.finite.any_above, static_cast<const char*>(inputs[input]) + offset))
+      refuseNotFinite(fmt::format("input {}", check.index + 1));
+  }
+}
+
+void Plan::Instance::checkResults(std::size_t step) const {
+  const auto& checks = plan_.parts_.finite.results;
+  for (const FiniteCheck& check : checks) {
+    if (check.index != static_cast<std::int32_t>(step)) continue;
+    const PlanStep& checked = plan_.parts_.steps[step];
+    const auto pointer = static_cast<std::size_t>(checked.first_pointer + checked.src_count + check.result);
+    if (!passes(check, plan_.parts_.finite.any_above, pointers_[pointer]))
+      refuseNotFinite(fmt::format("the result of '{}'", plan_.parts_.step_records[step].name));
+  }
+}
+
 void Plan::Instance::bind(const void* const* inputs, void* const* outputs, std::int64_t micro_batch) {
   const std::int64_t sample = plan_.micro_batches_.firstSample(micro_batch);
   for (std::int32_t pointer : plan_.parts_.io_pointers) {
@@ -129,8 +162,12 @@ void Plan::Instance::finish() {
 
 void Plan::Instance::run(const void* const* inputs, void* const* outputs) {
   for (std::int64_t micro_batch = 0; micro_batch < plan_.micro_batches_.count(); ++micro_batch) {
+    checkInputs(inputs, micro_batch);
     bind(inputs, outputs, micro_batch);
-    for (std::size_t step = 0; step < plan_.parts_.steps.size(); ++step) execute(step);
+    for (std::size_t step = 0; step < plan_.parts_.steps.size(); ++step) {
+      execute(step);
+      if (plan_.parts_.steps[step].is_checked) checkResults(step);
+    }
   }
   finish();
 }
@@ -192,6 +229,7 @@ void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, s
   const auto now = [&] { return clock_ns ? clock_ns() : nowNs(); };
   std::vector<DeviceSpan> spans(plan_.parts_.steps.size());
   for (std::int64_t micro_batch = 0; micro_batch < plan_.micro_batches_.count(); ++micro_batch) {
+    checkInputs(inputs, micro_batch);
     bind(inputs, outputs, micro_batch);
     for (Arena& arena : arenas_) arena.is_timed = arena.queue && !clock_ns && arena.queue->startSpans();
     std::optional<std::int64_t> end;  // of the step before
@@ -202,6 +240,7 @@ void Plan::Instance::runTimed(const void* const* inputs, void* const* outputs, s
         // One step follows the other at once: reading the clock twice between them would be time of no step.
         const std::int64_t begin = end && !clock_ns && !arena.queue ? *end : now();
         execute(step);
+        if (plan_.parts_.steps[step].is_checked) checkResults(step);
         if (arena.queue && !arena.is_timed) arena.queue->finish();
         end = now();
         spans[step] = {begin, *end - begin};

@@ -56,6 +56,9 @@ struct PlanRequest {
   std::shared_ptr<const PlanChoices> choices;         // for the sizes of one micro-batch, if there are any; may be null
   std::shared_ptr<const MicroBatches> micro_batches;  // null: the whole batch at once
   EarlierChoices* earlier = nullptr;                  // of plans of the same spec and constants; may be null
+  // Looks for values above a limit (kernels/common/any_above.h). Given one, a run throws where a kernel would give
+  // numbers for NaN (finite_checks.h): for callers who then have something else to run.
+  AnyAbove any_above = nullptr;
 };
 
 class Plan {
@@ -87,7 +90,8 @@ class Plan {
     // Runs the plan once. `inputs`: per PlanSpec input (ignored for integers), on the device that PlanRequest says;
     // `outputs`: per output, on the host, sizes as outputs() says. 64-byte aligned where possible. Inputs and outputs
     // must not overlap. Throws Error(kFailure) when a step meets data it cannot do, such as an index outside of its
-    // table, or a device fails; results are then undefined, and the instance stays usable.
+    // table, or NaN where the plan refuses it, or a device fails; results are then undefined, and the instance stays
+    // usable.
     void run(const void* const* inputs, void* const* outputs);
     // run() that times step i into begin_ns[i] and elapsed_ns[i]: over all micro-batches, as if it did them one after
     // another. `clock_ns`: the steady clock where empty.
@@ -98,6 +102,10 @@ class Plan {
     void runObserved(const void* const* inputs, void* const* outputs, const ValueHook& hook);
 
    private:
+    // Throws Error(kFailure) if an input of micro-batch number `micro_batch`, or a result of the step, is not finite
+    // where it must be.
+    void checkInputs(const void* const* inputs, std::int64_t micro_batch) const;
+    void checkResults(std::size_t step) const;
     // Points the steps at the inputs and outputs of micro-batch number `micro_batch`.
     void bind(const void* const* inputs, void* const* outputs, std::int64_t micro_batch);
     void execute(std::size_t step);

@@ -9,6 +9,7 @@
 
 #include "core/op/layout_text.h"
 #include "core/plan/earlier_choices.h"
+#include "core/plan/finite_checks.h"
 #include "core/plan/plan_arena.h"
 #include "core/plan/plan_concat.h"
 #include "core/plan/plan_pointwise_depthwise.h"
@@ -147,7 +148,13 @@ PlanParts PlanCompiler::compile() {
   if (!request_.target.device->isHost()) moved_ = CopyCount(spec_, request_, chooser_).moved();
   walkPlan(spec_, request_, values_, *this);
   bindOutputs(&parts);
+  if (request_.any_above != nullptr) {
+    parts.finite = findFiniteChecks(request_.tensor_inputs, values_, steps_.all());
+    parts.finite.any_above = request_.any_above;
+  }
   layOutPlan(values_, kept_, steps_, &parts);
+  for (const FiniteCheck& check : parts.finite.results)
+    parts.steps[static_cast<std::size_t>(check.index)].is_checked = true;
   parts.inputs = request_.tensor_inputs;
   parts.copy_ns = steps_.copyNs();
   parts.computed_bytes = kept_.computedBytes();

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/op/device_copy.h"
 #include "core/op/prepare.h"
-#include "core/plan/device_copy.h"
 
 namespace ipex_studio {
 namespace {

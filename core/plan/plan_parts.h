@@ -37,6 +37,20 @@ struct PlanStep {
   std::int32_t src_count = 0;
   std::int32_t arena = 0;            // number of its device's arena; for a copy: of the device that is not the host
   std::vector<std::int32_t> values;  // value of the spec per destination; -1: made by the compiler
+  bool is_checked = false;           // a result of it is among PlanParts::finite.results
+};
+
+// A value that must be finite (finite_checks.h finds them).
+struct FiniteCheck {
+  std::int32_t index = 0;        // number of the input, or of the step
+  std::int32_t result = 0;       // of the step
+  bool allows_infinite = false;  // only NaN is refused
+  TensorDesc desc;
+};
+
+struct FiniteChecks {
+  std::vector<FiniteCheck> inputs, results;  // the results in the order of the steps
+  AnyAbove any_above = nullptr;              // not null if there are any
 };
 
 struct PlanConstant {
@@ -54,6 +68,7 @@ struct PlanParts {
   std::size_t computed_bytes = 0;         // size of constants that the plan computed itself
   std::vector<PlanConstant> constants;    // on the host, as far as steps read them where they are; each once
   std::vector<PlanArena> arenas;          // the host's first; then one per further device that steps use
+  FiniteChecks finite;                    // empty unless asked for
   double copy_ns = 0;                     // expected of the copies between devices in one run (Device::copyNs)
   std::vector<StepRecord> step_records;
   std::vector<DispatchRecord> dispatch_records;

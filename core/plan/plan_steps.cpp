@@ -5,8 +5,8 @@
 
 #include <utility>
 
+#include "core/op/device_copy.h"
 #include "core/op/low_precision_floats.h"
-#include "core/plan/device_copy.h"
 
 namespace ipex_studio {
 namespace {
@@ -78,7 +78,7 @@ void PlanSteps::append(const KernelChoice& choice, const SizedOp& op, const std:
       values_.allocate(op.dst[d], prepared.dst[d]);
     }
   }
-  Step step{choice.op, choice.device, ready, op.dst, recordOf(choice, op)};
+  Step step{choice.op, choice.device, ready, op.dst, op.op, recordOf(choice, op)};
   step.record.index = static_cast<std::int32_t>(steps_.size());
   for (DispatchRecord dispatch : choice.candidates) {
     dispatch.step = step.record.index;

@@ -17,6 +17,7 @@ class PlanSteps {
     std::shared_ptr<const PreparedOp> op;
     Device* device = nullptr;            // where it runs; for a copy: the one of the two that is not the host
     std::vector<std::int32_t> src, dst;  // values; -1: absent or packed
+    OpSpec spec;
     StepRecord record;
   };
 

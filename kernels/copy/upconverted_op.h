@@ -25,6 +25,7 @@ class UpconvertedOp final : public PreparedOp {
     dst[0].dtype = args.dst[0].dtype;
     packed = wide->packed;
     flops = wide->flops;
+    needs_finite = wide->needs_finite;
     constants.resize(src.size());
   }
 

@@ -52,7 +52,11 @@ class ConvolutionSimd final : public Kernel {
       *reason = "post-ops";
       return nullptr;
     }
-    return makePackedGemm(args, std::move(job), std::move(layouts), dst);
+    auto op = makePackedGemm(args, std::move(job), std::move(layouts), dst);
+    // The last pair of an odd window holds a pixel beside it, whose weight is 0.
+    if (op && pairsOfPixels(args))
+      op->needs_finite = args.src[kWeights].dims[args.src[kWeights].dims.rank - 1] % 2 != 0;
+    return op;
   }
 
  private:

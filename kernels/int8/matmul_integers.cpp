@@ -74,6 +74,7 @@ class MatmulFlipped final : public Kernel {
     op->packed.assign(args.src.size(), false);
     op->in_place_src = op->inner->in_place_src;
     op->implementation = op->inner->implementation;
+    op->needs_finite = op->inner->needs_finite;
     op->flops = op->inner->flops;
     op->threads = args.target.threads;
     op->scratch_bytes = padded(op->src[kB].bytes()) + op->inner->scratch_bytes;
@@ -167,6 +168,7 @@ class MatmulUpconverted final : public Kernel {
     op->dst[0].dtype = args.dst[0].dtype;
     op->packed.assign(args.src.size(), false);
     op->implementation = inner.implementation;
+    op->needs_finite = inner.needs_finite;
     op->flops = inner.flops;
     op->threads = args.target.threads;
     op->zeros[kA] = static_cast<float>(args.spec.intOr("src_zero", 0));

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/op/low_precision_floats.h"
 
 namespace ipex_studio::onednn {
 namespace {
@@ -165,6 +166,29 @@ void OnednnOp::execute(ExecState* state, const void* const* src, void* const* ds
                           "oneDNN could not execute a primitive");
 }
 
+namespace {
+
+// True if the library's code for one of the operations gives a number for NaN (onednn_nan_test.cpp tries them all).
+bool dropsNan(const dnnl::post_ops& list, const std::string& implementation) {
+  for (int i = 0; i < list.len(); ++i) {
+    if (list.kind(i) == dnnl::primitive::kind::binary) {
+      dnnl::algorithm algorithm;
+      Md operand;
+      list.get_params_binary(i, algorithm, operand);
+      if (algorithm == dnnl::algorithm::binary_max || algorithm == dnnl::algorithm::binary_min) return true;
+    }
+    if (list.kind(i) != dnnl::primitive::kind::eltwise) continue;
+    const Eltwise op = eltwiseAt(list, i);
+    if (op.algorithm == dnnl::algorithm::eltwise_clip || op.algorithm == dnnl::algorithm::eltwise_exp) return true;
+    if (op.algorithm == dnnl::algorithm::eltwise_relu && op.alpha == 0) return true;
+    const bool gemm = implementation.find("gemm") != std::string::npos;
+    if (op.algorithm == dnnl::algorithm::eltwise_logistic && gemm) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 bool bindPostOperands(const Pd& pd, const PostOps& post_ops, const PrepareArgs& args, const TensorDesc& dst_layout,
                       OnednnOp* op) {
   for (const PostOperand& operand : post_ops.operands) {
@@ -178,6 +202,7 @@ bool bindPostOperands(const Pd& pd, const PostOps& post_ops, const PrepareArgs& 
     }
     op->bindSrc(argument, operand.src, md);
   }
+  op->needs_finite = isFloatDtype(args.dst[0].dtype) && dropsNan(post_ops.list, op->implementation);
   if (post_ops.in_place_src >= 0) {
     op->in_place_src = post_ops.in_place_src;
     op->src[post_ops.in_place_src] = dst_layout;

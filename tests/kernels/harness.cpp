@@ -257,6 +257,7 @@ Outcome runCase(const Kernel& kernel, const Case& test, const Problem& problem, 
     if (outcome.reason.empty()) outcome.problem = "declined without a reason";
     return outcome;
   }
+  outcome.needs_finite = op->needs_finite;
 
   std::vector<std::unique_ptr<GuardedBytes>> src, dst;
   std::vector<const void*> src_data;

@@ -54,9 +54,10 @@ struct Conditions {
 struct Outcome {
   bool declined = false;
   std::string reason;
-  bool aliased = false;  // alias_src was applied
-  std::string problem;   // the fault; empty if there is none
-  double error = 0;      // max|result - expected| / max|expected|
+  bool aliased = false;       // alias_src was applied
+  bool needs_finite = false;  // PreparedOp::needs_finite
+  std::string problem;        // the fault; empty if there is none
+  double error = 0;           // max|result - expected| / max|expected|
 };
 
 // Makes the arguments of a kernel: the case's sources in `layout` if their rank allows it, and everything else.

@@ -13,6 +13,7 @@
 #include "core/runtime/machine_facts.h"
 #include "core/runtime/plan_device.h"
 #include "core/tune/tuner_key.h"
+#include "kernels/common/any_above.h"
 #include "kernels/kernel_list.h"
 #include "kernels/onednn/onednn_version.h"
 #include "kernels/torch/plans/background_worker.h"
@@ -214,6 +215,8 @@ PlanCache::Entry* PlanCache::compileLocked(const Signature& signature) {
     moved_.clear();
   }
   entry->request.earlier = &earlier_;
+  // A run that shows its values has nothing else to run.
+  if (refuses_nan_ && !value_hook_) entry->request.any_above = anyAboveFor(entry->request.target.isa);
   entry->plan = Plan::compile(spec_, entry->request, processKernels(), weights);
   // Not for every size that comes: what only other weights are packed from is made once for all of them.
   if (tried) weights.releaseUnused();

@@ -104,6 +104,9 @@ class PlanCache {
   // it.
   void setValueHook(ValueHook hook) { value_hook_ = std::move(hook); }
 
+  // Makes later plans throw where a kernel would give numbers for NaN: for callers who then run the original code.
+  void setRefusesNan(bool refuses) { refuses_nan_ = refuses; }
+
   // Sets how later signatures choose their kernels; the first of them for each number of threads may be measured. Not
   // to be called during runs.
   void setTuning(c10::intrusive_ptr<Tuning> tuning) { tuning_ = std::move(tuning); }
@@ -176,6 +179,7 @@ class PlanCache {
   std::vector<WeightCache::Entry> prepared_;                            // taken from one of them; in all of weights_
   std::shared_ptr<PlanProfile> profile_;
   ValueHook value_hook_;
+  bool refuses_nan_ = false;
   c10::intrusive_ptr<Tuning> tuning_;  // null: only what choices_ holds
   MemoryTuningStore choices_;
   std::unique_ptr<NewSizes> new_sizes_;  // null: at once

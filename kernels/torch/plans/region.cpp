@@ -30,6 +30,7 @@ Region::State Region::state() const {
 
 void Region::setOriginalCode(const std::string& text, std::vector<at::Tensor> tensors) {
   original_code_ = text.empty() ? nullptr : std::make_unique<OriginalCode>(text, std::move(tensors));
+  plans_.setRefusesNan(original_code_ != nullptr);
 }
 
 void Region::setNewSizes(const std::string& mode, bool from_now_on) {

@@ -105,6 +105,39 @@ const Operator kOperators[] = {
     {"cdist", "torch.sqrt(torch.clamp_min(x, 0.0))"},
 };
 
+// Products with what plans fuse into them.
+const Operator kProducts[] = {
+    {"conv_relu",
+     "torch.relu(torch.conv2d(x, torch.sin(torch.arange(1152.0)).view(16, 8, 3, 3), None, [1, 1], [1, 1]))"},
+    {"conv_relu6", "torch.clamp(torch.conv2d(x, torch.sin(torch.arange(128.0)).view(16, 8, 1, 1)), 0.0, 6.0)"},
+    {"conv_hardtanh", "torch.hardtanh(torch.conv2d(x, torch.sin(torch.arange(128.0)).view(16, 8, 1, 1)))"},
+    {"conv_add_relu", "torch.relu(torch.conv2d(x, torch.sin(torch.arange(64.0)).view(8, 8, 1, 1)) + x)"},
+    {"conv_log_conv_relu",
+     "torch.relu(torch.conv2d(torch.log(torch.conv2d(x, torch.sin(torch.arange(64.0)).view(8, 8, 1, 1))), "
+     "torch.sin(torch.arange(64.0)).view(8, 8, 1, 1)))"},
+    {"conv_silu", "torch.silu(torch.conv2d(x, torch.sin(torch.arange(1152.0)).view(16, 8, 3, 3)))"},
+    {"conv_sigmoid", "torch.sigmoid(torch.conv2d(x, torch.sin(torch.arange(1152.0)).view(16, 8, 3, 3)))"},
+    {"conv_hardswish", "torch.hardswish(torch.conv2d(x, torch.sin(torch.arange(1152.0)).view(16, 8, 3, 3)))"},
+    {"conv_hardsigmoid", "torch.hardsigmoid(torch.conv2d(x, torch.sin(torch.arange(1152.0)).view(16, 8, 3, 3)))"},
+    {"conv_gelu", "torch.gelu(torch.conv2d(x, torch.sin(torch.arange(1152.0)).view(16, 8, 3, 3)))"},
+    {"conv_exp", "torch.exp(torch.conv2d(x, torch.sin(torch.arange(128.0)).view(16, 8, 1, 1)))"},
+    {"depthwise_relu",
+     "torch.relu(torch.conv2d(x, torch.sin(torch.arange(72.0)).view(8, 1, 3, 3), None, [1, 1], [1, 1], "
+     "[1, 1], 8))"},
+    {"groups_relu",
+     "torch.relu(torch.conv2d(x, torch.sin(torch.arange(144.0)).view(8, 2, 3, 3), None, [1, 1], [1, 1], "
+     "[1, 1], 4))"},
+    {"linear_relu", "torch.relu(torch.matmul(x, torch.sin(torch.arange(384.0)).view(12, 32)))"},
+    {"linear_clamp_min", "torch.clamp_min(torch.matmul(x, torch.sin(torch.arange(384.0)).view(12, 32)), 0.5)"},
+    {"matmul_relu", "torch.relu(torch.matmul(x, x.transpose(2, 3)))"},
+    {"matmul_maximum", "torch.maximum(torch.matmul(x, x.transpose(2, 3)), torch.zeros([10, 10]))"},
+    {"conv_transpose_relu",
+     "torch.relu(torch.conv_transpose2d(x, torch.sin(torch.arange(128.0)).view(8, 4, 2, 2), None, "
+     "[2, 2]))"},
+};
+INSTANTIATE_TEST_SUITE_P(Products, NanThroughRegions, ::testing::ValuesIn(kProducts),
+                         [](const auto& info) { return info.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(Operators, NanThroughRegions, ::testing::ValuesIn(kOperators),
                          [](const auto& info) { return info.param.name; });
 

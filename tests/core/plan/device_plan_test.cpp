@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/op/device_copy.h"
 #include "core/plan/batch_independence.h"
-#include "core/plan/device_copy.h"
 #include "core/plan/plan.h"
 #include "tests/core/plan/all_kernels.h"
 #include "tests/core/plan/made_up_device.h"

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/plan/device_copy.h"
+#include "core/op/device_copy.h"
 #include "core/plan/plan.h"
 #include "kernels/kernel_list.h"
 #include "tests/core/plan/plan_interpreter.h"

@@ -1,5 +1,5 @@
 // The step that copies a tensor through the queue of a device.
-#include "core/plan/device_copy.h"
+#include "core/op/device_copy.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// DeviceCopy: a step that moves a tensor to another device in the layout that it has. Private to core/plan.
+// DeviceCopy: a step that moves a tensor to another device in the layout that it has.
 #pragma once
 
 #include <memory>
