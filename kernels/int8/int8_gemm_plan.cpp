@@ -133,7 +133,8 @@ std::uint32_t zeroByte(const PrepareArgs& args) {
 bool endsQuantized(const PrepareArgs& args, const Int8GemmCode& code, const Int8GemmJob& job) {
   const Requantization& chain = job.chain;
   if (!code.quantizes || job.rounding.needed || args.dst[0].dtype != DType::kU8) return false;
-  if (!chain.tail.empty() || chain.activation != IntegerActivation::kNone) return false;
+  const bool activates = chain.activation != IntegerActivation::kNone;
+  if (!chain.tail.empty() || (activates && chain.addend >= 0)) return false;
   if (chain.addend >= 0 && job.operand_types[static_cast<std::size_t>(chain.addend)] != DType::kU8) return false;
   constexpr std::int64_t kLanes = 16;
   const std::int64_t columns = job.gemm.columns / job.gemm.rows.groups,
@@ -146,8 +147,12 @@ bool endsQuantized(const PrepareArgs& args, const Int8GemmCode& code, const Int8
   const double sum = 255.0 * 128.0 * static_cast<double>(depth),
                added = 255.0 * std::fabs(static_cast<double>(chain.factor));
   for (std::size_t c = 0; c < chain.scale.size(); ++c) {
-    const double reach =
+    const double value =
         std::fabs(static_cast<double>(chain.scale[c])) * sum + std::fabs(static_cast<double>(chain.offset[c])) + added;
+    // No activation is larger than its argument.
+    const double reach = activates ? value * std::fabs(static_cast<double>(chain.activated_scale)) +
+                                         std::fabs(static_cast<double>(chain.activated_offset))
+                                   : value;
     if (!(reach < kLargest)) return false;
   }
   return true;

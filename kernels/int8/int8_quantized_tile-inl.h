@@ -1,5 +1,5 @@
-// Tiles of products of integers by vpdpbusd that end as u8: sums are scaled, added to and packed into bytes in the
-// registers, four vectors at a time where a panel has as many. No lane is clamped before it is packed, since packing
+// Tiles of products of integers by vpdpbusd that end as u8: sums are scaled, added to (or activated) and packed into
+// bytes in the registers, four vectors at a time where a panel has as many. No lane is clamped before it is packed, since packing
 // saturates and the plan of such tiles excludes values beyond 32 bits.
 #if defined(IPEX_KERNELS_INT8_QUANTIZED_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_INT8_QUANTIZED_TILE_INL_H
@@ -87,6 +87,80 @@ HWY_INLINE void storeQuantized(const Int8Tile& t, const std::uint8_t* addend, st
   }
 }
 
+// The chain's activation, by its own code or by pieces.
+template <IntegerActivation kActivation>
+class ActivationV {
+ public:
+  explicit ActivationV(const Int8Tile& t) : scale_(t.activated_scale), offset_(t.activated_offset) {}
+  HWY_INLINE VF operator()(VF v) const { return activated(F32(), kActivation, scale_, offset_, v); }
+
+ private:
+  float scale_, offset_;
+};
+template <>
+class ActivationV<IntegerActivation::kSilu> : public SiluPiecesV {
+ public:
+  explicit ActivationV(const Int8Tile& t) : SiluPiecesV(t.silu) {}
+};
+
+// Stores `rows` rows of sums as bytes of activated values. A function of its own, since the activation's tables want the
+// registers that the sums had.
+template <int kVectors, IntegerActivation kActivation>
+HWY_NOINLINE void storeActivated(const Int8Tile& t, const __m512i* sums, int rows, std::uint8_t* c) {
+  const ActivationV<kActivation> activation(t);
+  __m512 scale[kVectors], offset[kVectors];
+  for (int f = 0; f < kVectors; ++f) {
+    scale[f] = _mm512_loadu_ps(t.scale + f * kQuantizedLanes);
+    offset[f] = _mm512_loadu_ps(t.offset + f * kQuantizedLanes);
+  }
+  const std::int64_t stride = t.c_stride;
+  for (int r = 0; r < rows; ++r, sums += kVectors, c += stride) {
+    __m512i v[kVectors];
+#pragma GCC unroll 4
+    for (int f = 0; f < kVectors; ++f) {
+      const VF value{_mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[f]), scale[f], offset[f])};
+      v[f] = _mm512_cvtps_epi32(activation(value).raw);
+    }
+    if constexpr (kVectors == kPackedVectors) {
+      _mm512_storeu_si512(c, _mm512_packus_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3])));
+    } else {
+#pragma GCC unroll 4
+      for (int f = 0; f < kVectors; ++f) {
+        const __m512i positive = _mm512_max_epi32(v[f], _mm512_setzero_si512());
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(c + f * kQuantizedLanes), _mm512_cvtusepi32_epi8(positive));
+      }
+    }
+  }
+}
+
+template <int kVectors>
+HWY_NOINLINE void storeActivated(const Int8Tile& t, const __m512i* sums, int rows, std::uint8_t* c) {
+  switch (t.activation) {
+    case IntegerActivation::kHardSwish:
+      return storeActivated<kVectors, IntegerActivation::kHardSwish>(t, sums, rows, c);
+    case IntegerActivation::kSilu:
+      return storeActivated<kVectors, IntegerActivation::kSilu>(t, sums, rows, c);
+    case IntegerActivation::kGeluErf:
+      return storeActivated<kVectors, IntegerActivation::kGeluErf>(t, sums, rows, c);
+    case IntegerActivation::kGeluTanh:
+      return storeActivated<kVectors, IntegerActivation::kGeluTanh>(t, sums, rows, c);
+    case IntegerActivation::kNone:
+      break;
+  }
+}
+
+template <int kRows, int kVectors>
+HWY_INLINE void storeActivated(const Int8Tile& t, std::uint8_t* c,
+                               const hn::Vec<hn::ScalableTag<std::int32_t>> (&sum)[kRows][kVectors]) {
+  __m512i sums[kRows * kVectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int f = 0; f < kVectors; ++f) sums[r * kVectors + f] = sum[r][f].raw;
+  }
+  storeActivated<kVectors>(t, sums, kRows, c);
+}
+
 // Computes t.repeats tiles, one below the other. kFetch: t.ahead holds memory to prefetch.
 template <int kRows, int kVectors, bool kFetch>
 void multiplyToQuantized(const Int8Tile& tile) {
@@ -103,7 +177,9 @@ void multiplyToQuantized(const Int8Tile& tile) {
     for (int r = 0; r < kRows; ++r) __builtin_prefetch(c + r * t.c_stride, 1);
     sumProducts<kRows, kVectors, 0, true>(t, sum, none, &ahead);
     ahead.endTile();
-    if (addend != nullptr) {
+    if (t.activation != IntegerActivation::kNone) {
+      storeActivated<kRows, kVectors>(t, c, sum);
+    } else if (addend != nullptr) {
       storeQuantized<kRows, kVectors, true>(t, addend, c, sum);
       addend += kRows * t.addend_stride;
     } else {
@@ -137,6 +213,7 @@ void multiplyTaps(const Int8Tile& tile) {
   }
   const auto* const addend = static_cast<const std::uint8_t*>(t.addend);
   auto* const c = static_cast<std::uint8_t*>(t.c);
+  if (t.activation != IntegerActivation::kNone) return storeActivated<kRows, kVectors>(t, c, sum);
   if (addend != nullptr) return storeQuantized<kRows, kVectors, true>(t, addend, c, sum);
   storeQuantized<kRows, kVectors, false>(t, nullptr, c, sum);
 }

@@ -1,7 +1,7 @@
 // Speed of the cases marked for it, in one command:
 //   kernel_tests --gtest_also_run_disabled_tests --gtest_filter=KernelBench.DISABLED_Layers
 // (network layers), or _All, or _Int8 (the same layers in u8 and s8, against the library's FP32). IPEX_BENCH=softmax
-// leaves the cases whose kind, or a kernel that takes them, has this in its name.
+// leaves the cases whose text, or a kernel that takes them, has this in its name.
 //
 // Prints one line per case, number of threads, kernel and layout: time (the fastest of interleaved runs, on operands in
 // the layouts that the operation asked for), speed, share of the FMA peak measured here, the speed-up over the
@@ -150,10 +150,10 @@ void race(const Problem& problem, const std::string& title, int threads, double 
   }
 }
 
-// True if IPEX_BENCH asks for a case: by a part of its kind's name, or of the name of a kernel that takes it.
+// True if IPEX_BENCH asks for a case: by a part of its text, or of the name of a kernel that takes it.
 bool isWanted(const Problem& problem, const Contenders& contenders) {
   const char* part = std::getenv("IPEX_BENCH");
-  if (part == nullptr || std::string(opKindName(problem.spec.kind)).find(part) != std::string::npos) return true;
+  if (part == nullptr || problem.spec.text().find(part) != std::string::npos) return true;
   return std::any_of(contenders.begin(), contenders.end(),
                      [&](const auto& contender) { return contender->kernel.find(part) != std::string::npos; });
 }

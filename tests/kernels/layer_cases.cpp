@@ -58,6 +58,10 @@ const std::vector<Case>& layerCases() {
       convolution(144, 144, 56, 3, 1, 144, "|silu"),
       convolution(144, 40, 28, 1, 1, 1, ""),
       convolution(320, 1280, 7, 1, 1, 1, "|silu"),
+      // EfficientNetV2-S
+      convolution(48, 192, 56, 3, 1, 1, "|silu"),
+      convolution(160, 960, 14, 1, 1, 1, "|silu"),
+      convolution(256, 1536, 7, 1, 1, 1, "|silu"),
       // ResNet-50
       convolution(3, 64, 224, 7, 2, 1, "|relu"),
       convolution(64, 256, 56, 1, 1, 1, "|add(0)|relu"),
