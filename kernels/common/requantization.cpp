@@ -50,6 +50,7 @@ class Folder {
     chain.offset.assign(offset_.begin(), offset_.end());
     chain.addend = addend_;
     chain.factor = static_cast<float>(factor_);
+    chain.adds_last = adds_last_;
     chain.activation = activation_;
     chain.activated_scale = static_cast<float>(activated_scale_);
     chain.activated_offset = static_cast<float>(activated_offset_);
@@ -67,6 +68,7 @@ class Folder {
     if (activated()) {
       activated_scale_ *= factor;
       activated_offset_ *= factor;
+      if (adds_last_) factor_ *= factor;
     } else {
       for (double& s : scale_) s *= factor;
       for (double& o : offset_) o *= factor;
@@ -111,9 +113,11 @@ class Folder {
         return takes_all_ && activate(IntegerActivation::kGeluErf);
       case PostOpKind::kGeluTanh:
         return takes_all_ && activate(IntegerActivation::kGeluTanh);
-      case PostOpKind::kMul:
       case PostOpKind::kAdd:
       case PostOpKind::kSub:
+        if (activated()) return takes_all_ && !clamped() && addLast(op);
+        return !clamped() && takeOperand(op);
+      case PostOpKind::kMul:
         return !clamped() && !activated() && takeOperand(op);
       default:
         return false;
@@ -142,10 +146,20 @@ class Folder {
       for (std::size_t c = 0; c < scale_.size(); ++c) offset_[c] += sign * op.alpha * (*values)[c];
       return true;
     }
-    if (addend_ >= 0 || args_.src[src].dims != args_.dst[0].dims) return false;
+    return takeAddend(op);
+  }
+
+  bool takeAddend(const PostOp& op) {
+    if (addend_ >= 0 || args_.src[first_operand_ + op.operand].dims != args_.dst[0].dims) return false;
     addend_ = op.operand;
-    factor_ = sign * op.alpha;
+    factor_ = op.kind == PostOpKind::kSub ? -op.alpha : op.alpha;
     return true;
+  }
+
+  bool addLast(const PostOp& op) {
+    const DType type = args_.src[first_operand_ + op.operand].dtype;
+    adds_last_ = (isByte(type) || type == DType::kF32) && takeAddend(op);
+    return adds_last_;
   }
 
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -154,6 +168,7 @@ class Folder {
   bool takes_all_;
   std::vector<double> scale_, offset_;
   int addend_ = -1;
+  bool adds_last_ = false;
   IntegerActivation activation_ = IntegerActivation::kNone;
   double activated_scale_ = 1, activated_offset_ = 0;
   double factor_ = 0, low_ = -kInfinity, high_ = kInfinity;

@@ -68,7 +68,7 @@ HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCal
   hn::Vec<decltype(d)> value[kPixels];
 #pragma GCC unroll 8
   for (int p = 0; p < kPixels; ++p) value[p] = hn::MulAdd(hn::ConvertTo(d, sum[p]), scale, offset);
-  if (chain.addend >= 0) {
+  const auto add = [&]() HWY_ATTR {
     const GemmOperand& o = job.operands[chain.addend];
     const auto factor = hn::Set(d, chain.factor);
     const std::int64_t at = place.image * o.image_stride + place.pixel * o.pixel_stride + place.channel;
@@ -77,7 +77,8 @@ HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCal
       value[p] = hn::MulAdd(
           factor, loadOperand(d, job.operand_types[chain.addend], call.src[o.src], at + p * o.pixel_stride), value[p]);
     }
-  }
+  };
+  if (chain.addend >= 0 && !chain.adds_last) add();
   const bool ends_in_bytes = chain.tail.empty() && isByte(job.result);
   bool by_pieces = false;
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
@@ -95,6 +96,7 @@ HWY_INLINE void finishPixels(const Int8DepthwiseJob& job, const Int8DepthwiseCal
     for (int p = 0; p < kPixels; ++p)
       value[p] = activated(d, chain.activation, chain.activated_scale, chain.activated_offset, value[p]);
   }
+  if (chain.adds_last) add();
   const std::int64_t first = (place.image * job.out[0] * job.out[1] + place.pixel) * job.channels + place.channel;
   if (ends_in_bytes) {
     auto* const to = static_cast<std::uint8_t*>(call.dst) + first;

@@ -125,6 +125,7 @@ Int8Tile panelTile(const Int8GemmJob& job, const Int8GemmCall& call, const GemmP
   tile.scale = job.scale.data() + panel.bias;
   tile.offset = job.offset.data() + panel.bias;
   tile.factor = job.chain.factor;
+  tile.adds_last = job.chain.adds_last;
   tile.activation = job.chain.activation;
   tile.activated_scale = job.chain.activated_scale;
   tile.activated_offset = job.chain.activated_offset;

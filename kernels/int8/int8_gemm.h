@@ -53,6 +53,7 @@ struct Int8Tile {
   DType addend_type = DType::kF32;
   std::int64_t addend_stride = 0;  // elements, as c_stride
   float factor = 0, low = 0, high = 0;
+  bool adds_last = false;  // the addend to what is activated
   IntegerActivation activation = IntegerActivation::kNone;
   float activated_scale = 1, activated_offset = 0;
   const SiluPieces* silu = nullptr;  // scale and offset included

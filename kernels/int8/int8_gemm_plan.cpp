@@ -134,12 +134,13 @@ bool endsQuantized(const PrepareArgs& args, const Int8GemmCode& code, const Int8
   const Requantization& chain = job.chain;
   if (!code.quantizes || job.rounding.needed || args.dst[0].dtype != DType::kU8) return false;
   const bool activates = chain.activation != IntegerActivation::kNone;
-  if (!chain.tail.empty() || (activates && chain.addend >= 0)) return false;
+  if (!chain.tail.empty() || (activates && chain.addend >= 0 && !chain.adds_last)) return false;
   if (chain.addend >= 0 && job.operand_types[static_cast<std::size_t>(chain.addend)] != DType::kU8) return false;
   constexpr std::int64_t kLanes = 16;
   const std::int64_t columns = job.gemm.columns / job.gemm.rows.groups,
                      lanes = (columns + kLanes - 1) / kLanes * kLanes;
-  if (8 * lanes > 9 * columns) return false;
+  // A panel with lanes to spare costs no instructions, but its results are copied.
+  if (!activates && 8 * lanes > 9 * columns) return false;
   // True if values stay far inside the range of 32-bit integers before they become bytes; false for NaN, too.
   constexpr double kLargest = 1 << 30;
   const TensorDesc& w = args.src[kWeights];
@@ -148,12 +149,12 @@ bool endsQuantized(const PrepareArgs& args, const Int8GemmCode& code, const Int8
                added = 255.0 * std::fabs(static_cast<double>(chain.factor));
   for (std::size_t c = 0; c < chain.scale.size(); ++c) {
     const double value =
-        std::fabs(static_cast<double>(chain.scale[c])) * sum + std::fabs(static_cast<double>(chain.offset[c])) + added;
+        std::fabs(static_cast<double>(chain.scale[c])) * sum + std::fabs(static_cast<double>(chain.offset[c]));
     // No activation is larger than its argument.
     const double reach = activates ? value * std::fabs(static_cast<double>(chain.activated_scale)) +
                                          std::fabs(static_cast<double>(chain.activated_offset))
                                    : value;
-    if (!(reach < kLargest)) return false;
+    if (!(reach + added < kLargest)) return false;
   }
   return true;
 }

@@ -25,6 +25,15 @@ HWY_INLINE __m512i quantized(__m512i sum, __m512 scale, __m512 offset, __m512 fa
   return _mm512_cvtps_epi32(v);
 }
 
+// Lanes of vector f of 64 bytes in wideLane's order: bytes 4f … 4f + 3 of each block of 16, each followed by three
+// zeros.
+HWY_INLINE __m512i spreadLanes(__m512i bytes, int f) {
+  const auto from = [f](unsigned lane) {
+    return static_cast<int>(0x80808000u | (4 * static_cast<unsigned>(f) + lane));
+  };
+  return _mm512_shuffle_epi8(bytes, _mm512_broadcast_i32x4(_mm_setr_epi32(from(0), from(1), from(2), from(3))));
+}
+
 // Stores a row of four vectors as 64 bytes. Packing puts four lanes of each vector side by side, which is how wideLane
 // numbers columns; the addend's bytes are spread the same way.
 template <bool kAddend>
@@ -34,13 +43,7 @@ HWY_INLINE void storePacked(const __m512i* sum, const __m512* scale, const __m51
   if constexpr (kAddend) bytes = _mm512_loadu_si512(addend);
 #pragma GCC unroll 4
   for (int f = 0; f < kPackedVectors; ++f) {
-    // Bytes 4f … 4f + 3 of each block of 16, each followed by three zeros.
-    const auto from = [f](unsigned lane) {
-      return static_cast<int>(0x80808000u | (4 * static_cast<unsigned>(f) + lane));
-    };
-    const __m512i spread = _mm512_broadcast_i32x4(_mm_setr_epi32(from(0), from(1), from(2), from(3)));
-    v[f] =
-        quantized<kAddend>(sum[f], scale[f], offset[f], factor, kAddend ? _mm512_shuffle_epi8(bytes, spread) : bytes);
+    v[f] = quantized<kAddend>(sum[f], scale[f], offset[f], factor, kAddend ? spreadLanes(bytes, f) : bytes);
   }
   _mm512_storeu_si512(c, _mm512_packus_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3])));
 }
@@ -103,23 +106,33 @@ class ActivationV<IntegerActivation::kSilu> : public SiluPiecesV {
   explicit ActivationV(const Int8Tile& t) : SiluPiecesV(t.silu) {}
 };
 
-// Stores `rows` rows of sums as bytes of activated values. A function of its own, since the activation's tables want the
+// Stores `rows` rows of sums as bytes of activated values, plus the addend's where there is one. A function of its own, since the activation's tables want the
 // registers that the sums had.
-template <int kVectors, IntegerActivation kActivation>
-HWY_NOINLINE void storeActivated(const Int8Tile& t, const __m512i* sums, int rows, std::uint8_t* c) {
+template <int kVectors, IntegerActivation kActivation, bool kAddend>
+HWY_NOINLINE void storeActivated(const Int8Tile& t, const __m512i* sums, int rows, const std::uint8_t* addend,
+                                 std::uint8_t* c) {
   const ActivationV<kActivation> activation(t);
+  const __m512 factor = _mm512_set1_ps(t.factor);
   __m512 scale[kVectors], offset[kVectors];
   for (int f = 0; f < kVectors; ++f) {
     scale[f] = _mm512_loadu_ps(t.scale + f * kQuantizedLanes);
     offset[f] = _mm512_loadu_ps(t.offset + f * kQuantizedLanes);
   }
-  const std::int64_t stride = t.c_stride;
-  for (int r = 0; r < rows; ++r, sums += kVectors, c += stride) {
-    __m512i v[kVectors];
+  const std::int64_t stride = t.c_stride, addend_stride = kAddend ? t.addend_stride : 0;
+  for (int r = 0; r < rows; ++r, sums += kVectors, c += stride, addend += addend_stride) {
+    __m512i v[kVectors], bytes = _mm512_setzero_si512();
+    if constexpr (kAddend && kVectors == kPackedVectors) bytes = _mm512_loadu_si512(addend);
 #pragma GCC unroll 4
     for (int f = 0; f < kVectors; ++f) {
       const VF value{_mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[f]), scale[f], offset[f])};
-      v[f] = _mm512_cvtps_epi32(activation(value).raw);
+      __m512 result = activation(value).raw;
+      if constexpr (kAddend) {
+        const auto* const own = reinterpret_cast<const __m128i*>(addend + f * kQuantizedLanes);
+        const __m512i lanes =
+            kVectors == kPackedVectors ? spreadLanes(bytes, f) : _mm512_cvtepu8_epi32(_mm_loadu_si128(own));
+        result = _mm512_fmadd_ps(factor, _mm512_cvtepi32_ps(lanes), result);
+      }
+      v[f] = _mm512_cvtps_epi32(result);
     }
     if constexpr (kVectors == kPackedVectors) {
       _mm512_storeu_si512(c, _mm512_packus_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3])));
@@ -133,24 +146,25 @@ HWY_NOINLINE void storeActivated(const Int8Tile& t, const __m512i* sums, int row
   }
 }
 
-template <int kVectors>
-HWY_NOINLINE void storeActivated(const Int8Tile& t, const __m512i* sums, int rows, std::uint8_t* c) {
+template <int kVectors, bool kAddend>
+HWY_NOINLINE void storeActivated(const Int8Tile& t, const __m512i* sums, int rows, const std::uint8_t* addend,
+                                 std::uint8_t* c) {
   switch (t.activation) {
     case IntegerActivation::kHardSwish:
-      return storeActivated<kVectors, IntegerActivation::kHardSwish>(t, sums, rows, c);
+      return storeActivated<kVectors, IntegerActivation::kHardSwish, kAddend>(t, sums, rows, addend, c);
     case IntegerActivation::kSilu:
-      return storeActivated<kVectors, IntegerActivation::kSilu>(t, sums, rows, c);
+      return storeActivated<kVectors, IntegerActivation::kSilu, kAddend>(t, sums, rows, addend, c);
     case IntegerActivation::kGeluErf:
-      return storeActivated<kVectors, IntegerActivation::kGeluErf>(t, sums, rows, c);
+      return storeActivated<kVectors, IntegerActivation::kGeluErf, kAddend>(t, sums, rows, addend, c);
     case IntegerActivation::kGeluTanh:
-      return storeActivated<kVectors, IntegerActivation::kGeluTanh>(t, sums, rows, c);
+      return storeActivated<kVectors, IntegerActivation::kGeluTanh, kAddend>(t, sums, rows, addend, c);
     case IntegerActivation::kNone:
       break;
   }
 }
 
 template <int kRows, int kVectors>
-HWY_INLINE void storeActivated(const Int8Tile& t, std::uint8_t* c,
+HWY_INLINE void storeActivated(const Int8Tile& t, const std::uint8_t* addend, std::uint8_t* c,
                                const hn::Vec<hn::ScalableTag<std::int32_t>> (&sum)[kRows][kVectors]) {
   __m512i sums[kRows * kVectors];
 #pragma GCC unroll 16
@@ -158,7 +172,8 @@ HWY_INLINE void storeActivated(const Int8Tile& t, std::uint8_t* c,
 #pragma GCC unroll 4
     for (int f = 0; f < kVectors; ++f) sums[r * kVectors + f] = sum[r][f].raw;
   }
-  storeActivated<kVectors>(t, sums, kRows, c);
+  if (addend != nullptr) return storeActivated<kVectors, true>(t, sums, kRows, addend, c);
+  storeActivated<kVectors, false>(t, sums, kRows, nullptr, c);
 }
 
 // Computes t.repeats tiles, one below the other. kFetch: t.ahead holds memory to prefetch.
@@ -178,7 +193,8 @@ void multiplyToQuantized(const Int8Tile& tile) {
     sumProducts<kRows, kVectors, 0, true>(t, sum, none, &ahead);
     ahead.endTile();
     if (t.activation != IntegerActivation::kNone) {
-      storeActivated<kRows, kVectors>(t, c, sum);
+      storeActivated<kRows, kVectors>(t, addend, c, sum);
+      if (addend != nullptr) addend += kRows * t.addend_stride;
     } else if (addend != nullptr) {
       storeQuantized<kRows, kVectors, true>(t, addend, c, sum);
       addend += kRows * t.addend_stride;
@@ -213,7 +229,7 @@ void multiplyTaps(const Int8Tile& tile) {
   }
   const auto* const addend = static_cast<const std::uint8_t*>(t.addend);
   auto* const c = static_cast<std::uint8_t*>(t.c);
-  if (t.activation != IntegerActivation::kNone) return storeActivated<kRows, kVectors>(t, c, sum);
+  if (t.activation != IntegerActivation::kNone) return storeActivated<kRows, kVectors>(t, addend, c, sum);
   if (addend != nullptr) return storeQuantized<kRows, kVectors, true>(t, addend, c, sum);
   storeQuantized<kRows, kVectors, false>(t, nullptr, c, sum);
 }
