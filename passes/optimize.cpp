@@ -11,6 +11,7 @@
 #include "core/base/freed_memory.h"
 #include "core/graph/fused_op.h"
 #include "core/graph/graph_heap.h"
+#include "core/lower/bf16_products.h"
 #include "core/lower/region_object.h"
 #include "core/lower/regions.h"
 #include "core/model/module_state.h"
@@ -141,6 +142,11 @@ void rewriteModel(FrozenModel frozen, const OptimizeOptions& options, Observer& 
 
   OptimizeOptions passes_only = options;
   if (!passes_only.capabilities) passes_only.capabilities = capabilitiesOf(deviceOf(options));
+  // What was converted to BF16, or traced under autocast, computes so wherever that pays.
+  if (options.precision == Precision::kFp32 && !options.calibrate && passes_only.capabilities->bf16 &&
+      multipliesInBf16(*graph)) {
+    passes_only.precision = Precision::kBf16;
+  }
   auto& disabled = passes_only.disabled_passes;
   disabled.erase(std::remove_if(disabled.begin(), disabled.end(),
                                 [](const std::string& name) {

@@ -95,5 +95,6 @@ extern const Pass kPropagateChecks;
 extern const Pass kPropagateConditions;
 extern const Pass kQuantizeEmbeddings;
 extern const Pass kRecordShapes;
+extern const Pass kWidenBf16;
 
 }  // namespace ipex_studio

@@ -19,6 +19,8 @@ const std::vector<const Pass*>& defaultPasses() {
       // Before whatever asks for dtypes.
       &kNarrowDouble,
       &kCanonicalizeAutocast,
+      // After the casts of autocast are plain, so that they cost nothing in FP32; before whatever knows FP32 only.
+      &kWidenBf16,
       // Before canonicalize-einsum, which writes the products that it finds.
       &kCanonicalizeBroadcastProduct,
       // Before all that looks for products and permutations, and before fold-constants, which then permutes weights.

@@ -1,6 +1,8 @@
 // Lowering of LSTM and GRU: for each layer and direction one product of all inputs, then the recurrence. Layers of BF16
 // and FP16 compute in FP32, between casts.
+#include "core/graph/node_facts.h"
 #include "core/lower/lowering_builder.h"
+#include "core/torch/tensor_bridge.h"
 
 namespace ipex_studio::lowering {
 namespace {

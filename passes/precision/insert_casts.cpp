@@ -219,6 +219,11 @@ class CastInserter {
     return is_list ? user->output()->uses()[0].user : user;
   }
 
+  // True for a cast to the type that the operation would write: to a result of the model in BF16.
+  bool roundsAnyway(const torch::jit::Use& use) const {
+    return isKind(use.user, "aten::to") && use.offset == 0 && knownDtype(use.user->output()) == low_.type;
+  }
+
   void label() {
     Pbqp problem;
     const int keep = problem.addNode({0, kNever});
@@ -240,7 +245,7 @@ class CastInserter {
       for (const Value* result : node->outputs()) {
         bool kept = false;
         for (const auto& use : result->uses())
-          kept |= isMask(use) || (!asksForSizes(use.user) && numbers.count(readerAt(use)) == 0);
+          kept |= isMask(use) || (!asksForSizes(use.user) && !roundsAnyway(use) && numbers.count(readerAt(use)) == 0);
         if (kept && isFloat(result)) addEdge(problem, numbers.at(node), keep, result, false);
       }
     }
@@ -367,7 +372,7 @@ class CastInserter {
     std::vector<torch::jit::Use> readers;
     std::size_t unconcerned = 0;
     for (const auto& use : value->uses()) {
-      if (asksForSizes(use.user)) {
+      if (asksForSizes(use.user) || roundsAnyway(use)) {
         ++unconcerned;
       } else if (isMask(use) || converted_nodes_.count(readerAt(use)) == 0) {
         readers.push_back(use);

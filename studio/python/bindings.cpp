@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/extension/declare_extension.h"
 #include "core/extension/mixed_norms.h"
+#include "core/extension/refused_bf16.h"
 #include "core/extension/write_out_extension.h"
 #include "core/model/model.h"
 #include "core/quantization/grouped_weights.h"
@@ -34,7 +35,10 @@ TuneMode tuneModeOf(const std::string& name) {
 
 int writeOutForPython(const torch::jit::Module& module) {
   const int operators = writeOutExtension(module);
-  if (operators > 0) widenMixedNorms(module);
+  if (operators > 0) {
+    widenMixedNorms(module);
+    widenRefusedBf16(module);
+  }
   return operators;
 }
 

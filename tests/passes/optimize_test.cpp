@@ -109,6 +109,39 @@ TEST(Optimize, EveryRewriteLimit) {
   }
 }
 
+// A network that was converted to BF16 gets the fusions and the casts of its FP32 form; one that only rounds in between
+// keeps its products in FP32.
+TEST(Optimize, NetworksInBf16) {
+  OptimizeOptions options;
+  options.tune = TuneMode::kOff;
+  options.capabilities = Capabilities{};
+  options.capabilities->bf16 = true;
+  const auto nodesIn = [&](Module module, const at::Tensor& x) {
+    Observer silent;
+    OptimizedModel result = optimizeModel(module, {x}, options, silent);
+    const at::Tensor expected = call(module, {x}).toTensor(), found = call(result.module, {x}).toTensor();
+    EXPECT_EQ(found.scalar_type(), expected.scalar_type());
+    EXPECT_LT((found - expected).norm().item<float>(), 0.02 * expected.norm().item<float>());
+    return result.rewritten.get_method("forward").graph()->toString(false);
+  };
+  const auto network = [](at::ScalarType dtype, const std::string& between) {
+    return scriptModule(
+        "def forward(self, x):\n"
+        "    y = torch.relu(torch.conv2d(x, self.w1, None, [1, 1], [1, 1], [1, 1], 1))\n" +
+            between +
+            "    y = torch.conv2d(y, self.w2, self.b2, [1, 1], [1, 1], [1, 1], 1)\n"
+            "    return torch.relu(y + x)\n",
+        {{"w1", weight({8, 8, 3, 3}).to(dtype)},
+         {"w2", weight({8, 8, 3, 3}).to(dtype)},
+         {"b2", weight({8}).to(dtype)}});
+  };
+  const std::string converted = nodesIn(network(at::kBFloat16, ""), x4().to(at::kBFloat16));
+  EXPECT_EQ(converted.find("aten::relu"), std::string::npos) << converted;
+  EXPECT_EQ(converted.find("aten::conv"), std::string::npos) << converted;
+  const std::string rounding = nodesIn(network(at::kFloat, "    y = y.to(15).to(6)\n"), x4());
+  EXPECT_EQ(rounding.find("BFloat16("), std::string::npos) << rounding;
+}
+
 TEST(Optimize, LeavesTheOriginalAlone) {
   Module module = residualNetwork();
   const std::string before = module.get_method("forward").graph()->toString(false);
