@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 
 namespace ipex_studio {
@@ -12,6 +11,10 @@ namespace {
 
 // MADV_COLLAPSE of <linux/mman.h>; older C libraries do not define it.
 constexpr int kCollapse = 25;
+
+void collapse(std::uintptr_t begin, std::size_t bytes) {
+  ::madvise(reinterpret_cast<void*>(begin), bytes, kCollapse);  // whatever it answers, the memory is as it was
+}
 
 }  // namespace
 
@@ -34,13 +37,17 @@ void wantHugePages(void* begin, std::size_t bytes) {
 void collapseIntoHugePages(const void* begin, std::size_t bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(begin);
   const std::uintptr_t last = first + bytes;
-  for (std::uintptr_t page = first / kHugePage * kHugePage; page < last; page += kHugePage) {
-    // A page that two neighbours share is moved by the one that owns more than half of it.
-    const std::uintptr_t ours = std::min(last, page + kHugePage) - std::max(first, page);
-    if (ours < kHugePage / 2) continue;
-    // ENOMEM: this page reaches into something else; the next may not. EINVAL: this kernel cannot collapse pages.
-    if (::madvise(reinterpret_cast<void*>(page), kHugePage, kCollapse) != 0 && errno == EINVAL) return;
-  }
+  const std::uintptr_t head = first / kHugePage * kHugePage, tail = last / kHugePage * kHugePage;
+  // A page that two neighbours share is moved by the one that owns more than half of it. It may reach into something
+  // else, so that the kernel refuses it, and with it what comes behind.
+  const auto move_shared = [&](std::uintptr_t page) {
+    if (std::min(last, page + kHugePage) - std::max(first, page) >= kHugePage / 2) collapse(page, kHugePage);
+  };
+  const std::uintptr_t whole = roundedUp(first, kHugePage);
+  if (head < whole) move_shared(head);
+  // Those in between in one request: each request waits until all processors have done something for it.
+  if (whole < tail) collapse(whole, tail - whole);
+  if (tail < last && tail >= whole) move_shared(tail);
 }
 
 }  // namespace ipex_studio

@@ -22,7 +22,7 @@ void* mapPages(std::size_t bytes, std::size_t alignment);
 void wantHugePages(void* begin, std::size_t bytes);
 
 // Moves memory that is already filled to huge pages (Linux 6.1, MADV_COLLAPSE); addresses stay the same. Costs some
-// milliseconds per page, once.
+// milliseconds per page, once. Memory that is freed meanwhile, or another's by now, takes no harm.
 void collapseIntoHugePages(const void* begin, std::size_t bytes);
 
 }  // namespace ipex_studio

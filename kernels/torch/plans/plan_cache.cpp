@@ -39,6 +39,21 @@ std::atomic<std::size_t> live_caches{0};
 // Plans of a region whose steps are told apart; those of more sizes count for the last one with as many steps.
 constexpr std::size_t kProfiledPlans = 8;
 
+// Memory that one request of the background moves into huge pages: a process that ends waits for no more.
+constexpr std::size_t kMovedAtOnce = 8 * kHugePage;
+
+// False: nothing is moved. No one waits for what is left when the memory is freed: to other memory it does no harm.
+bool collapseBesideRuns(const MemoryRange& memory) {
+  static const char owner = 0;
+  if (memory.bytes < kHugePage / 2) return true;
+  const char* const begin = static_cast<const char*>(memory.begin);
+  for (std::size_t at = 0; at < memory.bytes; at += kMovedAtOnce) {
+    const std::size_t bytes = std::min(kMovedAtOnce, memory.bytes - at);
+    if (!backgroundWorker().add(&owner, [=] { collapseIntoHugePages(begin + at, bytes); })) return false;
+  }
+  return true;
+}
+
 bool isSameStep(const StepRecord& a, const StepRecord& b) {
   return a.spec == b.spec && a.kernel == b.kernel && a.implementation == b.implementation &&
          a.src_layout == b.src_layout && a.dst_layout == b.dst_layout && a.dst_shape == b.dst_shape &&
@@ -327,8 +342,11 @@ std::vector<const void*> PlanCache::constantData() const {
 }
 
 void PlanCache::moveConstants(const Plan& plan) {
+  // Who measured kernels waits for the best plan, and measures it; others wait for the first result.
+  const bool beside = choices_.empty() && !tuning_;
   for (const PlanConstant& constant : plan.constants()) {
-    if (constant.computed || moved_.insert(constant.memory.begin).second)
+    if (!constant.computed && !moved_.insert(constant.memory.begin).second) continue;
+    if (!beside || !collapseBesideRuns(constant.memory))
       collapseIntoHugePages(constant.memory.begin, constant.memory.bytes);
   }
 }
