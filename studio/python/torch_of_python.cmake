@@ -16,6 +16,7 @@ if(NOT IPEX_PYTHON_ASKED STREQUAL Python_EXECUTABLE)
 import os, torch
 print('.'.join(torch.__version__.split('.')[:2]))
 print(os.path.dirname(torch.__file__))
+print(int(torch.compiled_with_cxx11_abi()))
 # Types of torch are known to extensions whose pybind11 was compiled like torch's, which newer compilers call by other
 # numbers.
 for name in ('COMPILER_TYPE', 'STDLIB', 'BUILD_ABI'):
@@ -23,7 +24,13 @@ for name in ('COMPILER_TYPE', 'STDLIB', 'BUILD_ABI'):
     if value: print('PYBIND11_%s=\"%s\"' % (name, value))
 " OUTPUT_VARIABLE answer ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
   string(REPLACE "\n" ";" answer "${answer}")
-  list(POP_FRONT answer version folder)
+  list(POP_FRONT answer version folder new_strings)
+  if(new_strings STREQUAL 0)
+    # The system's libraries have the strings of today, and ten minutes of compiling would end where they are linked.
+    message(FATAL_ERROR "The torch ${version} of ${Python_EXECUTABLE} was built with the C++ strings of before C++11, "
+                        "which the other libraries here do not have; install one built with today's, as those for CPUs "
+                        "from https://download.pytorch.org/whl/cpu, or torch 2.7 and later.")
+  endif()
   set(IPEX_PYTHON_ASKED "${Python_EXECUTABLE}" CACHE INTERNAL "the Python that the next three are of")
   set(IPEX_PYTHON_TORCH "${version}" CACHE INTERNAL "torch of this Python")
   set(IPEX_PYTHON_DEFINITIONS "${answer}" CACHE INTERNAL "how its pybind11 was compiled")
