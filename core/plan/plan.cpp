@@ -160,7 +160,16 @@ void Plan::Instance::finish() {
   }
 }
 
-void Plan::Instance::run(const void* const* inputs, void* const* outputs) {
+void Plan::Instance::drain() noexcept {
+  for (const Arena& arena : arenas_) {
+    try {
+      if (arena.queue) arena.queue->finish();
+    } catch (const std::exception&) {  // what failed first is thrown
+    }
+  }
+}
+
+void Plan::Instance::run(const void* const* inputs, void* const* outputs) try {
   for (std::int64_t micro_batch = 0; micro_batch < plan_.micro_batches_.count(); ++micro_batch) {
     checkInputs(inputs, micro_batch);
     bind(inputs, outputs, micro_batch);
@@ -170,6 +179,9 @@ void Plan::Instance::run(const void* const* inputs, void* const* outputs) {
     }
   }
   finish();
+} catch (...) {
+  drain();
+  throw;
 }
 
 // Shows data of another device as a copy on the host.
@@ -185,7 +197,7 @@ void Plan::Instance::show(std::int32_t value, const TensorDesc& desc, const void
   }
 }
 
-void Plan::Instance::runObserved(const void* const* inputs, void* const* outputs, const ValueHook& hook) {
+void Plan::Instance::runObserved(const void* const* inputs, void* const* outputs, const ValueHook& hook) try {
   for (std::size_t input = 0; input < plan_.parts_.inputs.size(); ++input) {
     if (!plan_.parts_.inputs[input].absent())
       show(static_cast<std::int32_t>(input), plan_.parts_.inputs[input], inputs[input], hook);
@@ -201,6 +213,9 @@ void Plan::Instance::runObserved(const void* const* inputs, void* const* outputs
     }
   }
   finish();
+} catch (...) {
+  drain();
+  throw;
 }
 
 // Puts the times of devices with clocks of their own in the place of those that the host needed to ask for the work.

@@ -111,6 +111,9 @@ class Plan {
     void execute(std::size_t step);
     // Waits until other devices have done all work.
     void finish();
+    // The same after a failure, whose error is the one to tell: work that was submitted before it may still read inputs
+    // and write results.
+    void drain() noexcept;
     void takeSpans(std::vector<DeviceSpan>* spans);
     void stopSpans() noexcept;
     void show(std::int32_t value, const TensorDesc& desc, const void* data, const ValueHook& hook);

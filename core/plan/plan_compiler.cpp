@@ -68,6 +68,7 @@ class CopyCount {
       : device_(*request.target.device) {
     for (const TracedStep& step : tracePlan(spec, request)) addStep(step, chooser, request.target.threads);
     for (const std::int32_t output : spec.outputs) {
+      if (device_.properties().reaches_host_memory) continue;  // it writes results where the host wants them
       const auto value = values_.find(output);
       if (value != values_.end()) problem_.values[value->second].readers.push_back(-1);
     }
@@ -100,7 +101,8 @@ class CopyCount {
     for (std::size_t s = 0; s < step.src.size(); ++s) {
       if (step.src[s] < 0 || (s < step.args.constant.size() && step.args.constant[s] != nullptr)) continue;
       const auto value = values_.emplace(step.src[s], problem_.values.size());
-      if (value.second) problem_.values.push_back({-1, {}, device_.copyNs(step.args.src[s].bytes())});
+      const bool is_reached = device_.properties().reaches_host_memory;
+      if (value.second) problem_.values.push_back({-1, {}, is_reached ? 0 : device_.copyNs(step.args.src[s].bytes())});
       std::vector<std::int32_t>& readers = problem_.values[value.first->second].readers;
       const bool within = problem_.values[value.first->second].maker == index;
       if (!within && std::find(readers.begin(), readers.end(), index) == readers.end()) readers.push_back(index);
@@ -267,18 +269,20 @@ void PlanCompiler::addStep(const KernelChoice& choice, const SizedOp& op, const 
 }
 
 // Makes each result row-major in memory of its own on the host. Where the value fills a buffer of the arena alone, that
-// buffer becomes the caller's; otherwise the value is copied out.
+// buffer becomes the caller's, which a device writes if it can; otherwise the value is copied out.
 void PlanCompiler::bindOutputs(PlanParts* parts) {
   const StepLabel label{"result", {}};
   for (std::size_t o = 0; o < spec_.outputs.size(); ++o) {
-    const TensorDesc& desc = values_[spec_.outputs[o]].desc;
-    const TensorDesc wanted = contiguousDesc(desc.dtype, desc.dims);
+    const TensorDesc desc = values_[spec_.outputs[o]].desc;
+    const TensorDesc result = contiguousDesc(desc.dtype, desc.dims);
+    TensorDesc wanted = result;
+    if (chooser_.device(desc.device).properties().reaches_host_memory) wanted.device = desc.device;
     std::int32_t value = layouts_.inLayout(spec_.outputs[o], wanted, label);
     if (!values_.fillsItsBuffer(value)) value = layouts_.reorderStep(value, wanted, label);
     PlanValues::Buffer& buffer = values_.buffer(values_.placeOf(value).buffer);
     buffer.home = SlotHome::kOutput;
     buffer.index = static_cast<std::int32_t>(o);
-    parts->outputs.push_back(wanted);
+    parts->outputs.push_back(result);
   }
 }
 

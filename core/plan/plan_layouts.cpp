@@ -36,11 +36,18 @@ bool PlanLayouts::isConvertedOnce(std::int32_t index, const TensorDesc& wanted) 
   return on_host && (staysWithWeights(index, wanted) || (values_[index].isConstant() && kept_.mayKeep(wanted.bytes())));
 }
 
+bool PlanLayouts::isReadInPlace(std::int32_t index, const DeviceId& device) const {
+  const PlanValues::Value& value = values_[index];
+  if (!value.desc.device.isHost() || value.isConstant() || value.buffer < 0) return false;
+  const bool is_input = values_.buffer(values_.placeOf(index).buffer).home == SlotHome::kInput;
+  return is_input && chooser_.device(device).properties().reaches_host_memory;
+}
+
 std::int32_t PlanLayouts::inLayout(std::int32_t index, const TensorDesc& wanted, const StepLabel& label) {
   const std::int32_t known = values_.knownInLayout(index, wanted);
   if (known >= 0) return known;
   const TensorDesc desc = values_[index].desc;
-  std::int32_t made = values_.sameMemoryView(index, wanted);
+  std::int32_t made = values_.sameMemoryView(index, wanted, isReadInPlace(index, wanted.device));
   if (made < 0) {
     const bool leaves_host = desc.device.isHost() && !wanted.device.isHost();
     if (leaves_host && values_[index].isConstant()) {
@@ -107,6 +114,7 @@ Device& PlanLayouts::reorderSide(std::int32_t index, const TensorDesc& wanted) c
   Device& target = chooser_.device(wanted.device);
   const bool at_target = chooser_.hasKernels(OpKind::kReorder, target) && chooseReorder(target, index, wanted);
   if (&source == &target) return at_target ? target : hostDevice();
+  if (at_target && isReadInPlace(index, wanted.device)) return target;
   const bool at_source =
       chooser_.hasKernels(OpKind::kReorder, source) && fillsItsExtent(wanted) && chooseReorder(source, index, wanted);
   const std::size_t given_bytes = values_[index].desc.bytes();

@@ -33,6 +33,9 @@ class PlanLayouts {
   bool isConvertedOnce(std::int32_t value, const TensorDesc& wanted) const;
 
  private:
+  // True if the device reads the value where it lies on the host: in an input, which nothing overwrites while the
+  // device works.
+  bool isReadInPlace(std::int32_t value, const DeviceId& device) const;
   bool staysWithWeights(std::int32_t value, const TensorDesc& wanted) const;
   std::int32_t onDevice(std::int32_t value, const DeviceId& device, const StepLabel& label);
   std::int32_t constantOnDevice(std::int32_t value, const TensorDesc& wanted, const StepLabel& label);

@@ -125,9 +125,9 @@ void PlanValues::makeView(std::int32_t index, std::int32_t source, const TensorD
   if (from.constant != nullptr) value.constant = static_cast<const char*>(from.constant) + offset_bytes;
 }
 
-std::int32_t PlanValues::sameMemoryView(std::int32_t index, const TensorDesc& wanted) {
+std::int32_t PlanValues::sameMemoryView(std::int32_t index, const TensorDesc& wanted, bool reaches) {
   const TensorDesc& desc = (*this)[index].desc;
-  const bool same_memory = desc.device == wanted.device && desc.bytes() == wanted.bytes();
+  const bool same_memory = (reaches || desc.device == wanted.device) && desc.bytes() == wanted.bytes();
   if (!same_memory || !plainest(desc).sameLayout(plainest(wanted))) return -1;
   const std::int32_t view = newValue(wanted, (*this)[index].group);
   makeView(view, index, wanted, 0);

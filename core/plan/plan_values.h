@@ -67,8 +67,8 @@ class PlanValues {
   // Makes `index` a view of `source`, `offset` elements into it.
   void makeView(std::int32_t index, std::int32_t source, const TensorDesc& view, std::int64_t offset);
   // A new view that reads the same memory in layout `wanted`, if both layouts put every element in the same place on
-  // one device; else -1.
-  std::int32_t sameMemoryView(std::int32_t index, const TensorDesc& wanted);
+  // one device, or on two if the other `reaches` this memory; else -1.
+  std::int32_t sameMemoryView(std::int32_t index, const TensorDesc& wanted, bool reaches = false);
   // The value itself, or a copy made before, if one is in this layout on this device; else -1.
   std::int32_t knownInLayout(std::int32_t index, const TensorDesc& wanted) const;
   // Makes the buffer `part` a part of `whole`, from byte `offset` on.

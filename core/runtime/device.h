@@ -2,7 +2,7 @@
 //
 // This interface is everything that a plan needs of a device, so a new one takes a class that implements it, and
 // kernels that are listed for its kind. A plan reads and writes memory of another device only by copies, which its
-// compiler places.
+// compiler places; inputs and results of a plan need none where the device reaches the host's memory.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,8 @@ struct DeviceProperties {
   std::size_t memory_bytes = 0;  // 0: unknown
   double copy_latency_ns = 0;    // time of any copy to or from the host
   double copy_bytes_per_ns = 0;  // beyond the latency; 0: size does not matter
+  // True: its work reads and writes memory of the host where it lies.
+  bool reaches_host_memory = false;
 };
 
 // A stretch of time by the clock of Device::nowNs().

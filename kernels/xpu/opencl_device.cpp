@@ -65,7 +65,8 @@ OpenClDevice::OpenClDevice(const OpenClApi& api, FoundDevice found, int index, P
   properties_.name = found_.record.name;
   properties_.memory_bytes = static_cast<std::size_t>(found_.record.memory_bytes);
   properties_.copy_latency_ns = kLatencyNs;
-  properties_.copy_bytes_per_ns = found_.record.type == "cpu" ? kNearBytesPerNs : kFarBytesPerNs;
+  properties_.reaches_host_memory = found_.record.type == "cpu";
+  properties_.copy_bytes_per_ns = properties_.reaches_host_memory ? kNearBytesPerNs : kFarBytesPerNs;
   const cl_context_properties wanted[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(found_.platform),
                                           0};
   cl_int code = CL_SUCCESS;

@@ -1,5 +1,6 @@
 // An OpenCL device as plans use it (core/runtime/device.h): its memory is shared virtual memory, which the host touches
-// by copies alone, so that coarse-grained sharing is enough; its queue works in order.
+// by copies alone, so that coarse-grained sharing is enough; its queue works in order. Work of a processor runs in this
+// process and reaches all of its memory.
 #pragma once
 
 #include <atomic>
@@ -63,6 +64,8 @@ class OpenClDevice final : public Device {
     properties_.copy_latency_ns = latency_ns;
     properties_.copy_bytes_per_ns = bytes_per_ns;
   }
+  // From now on plans copy inputs to it and results from it, as for a device with memory of its own. For tests.
+  void assumeOwnMemory() { properties_.reaches_host_memory = false; }
   const OpenClApi& api() const { return api_; }
 
  private:

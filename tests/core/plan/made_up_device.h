@@ -1,5 +1,6 @@
 // A second device that no machine has: its memory faults when the host touches it, and its queue does nothing until it
-// must. A plan that reads a result without a copy crashes or gives numbers of before.
+// must. A plan that reads a result without a copy crashes or gives numbers of before; where the device reaches the
+// host's memory, one that overwrites what the device still reads gives wrong numbers.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +35,8 @@ class MadeUpDevice final : public Device {
   // Opens all memory of the device to the host while `work` runs.
   void unlocked(const std::function<void()>& work);
 
+  // Whether its work may read and write memory of the host; not, until a test says otherwise.
+  void setReachesHost(bool reaches) { properties_.reaches_host_memory = reaches; }
   // What plans expect a copy to take; 1 ns, so that it moves no step, until a test says otherwise.
   void setCopyNs(double ns) { properties_.copy_latency_ns = ns; }
 
