@@ -256,8 +256,9 @@ TEST_F(PoclRuns, AModelInTheSandbox) {
   EXPECT_EQ(runs[0]["device"], "cpu");
   EXPECT_EQ(runs[1]["device"], "opencl");
   const Outcome steps = machine_->pit().run({machine_->pit().path("data/ipex-studio/profile.db"), "--csv"});
-  for (const char* kernel : {"convolution_xpu", "reduce_xpu", "linear_xpu", "opencl:0 to cpu"})
-    EXPECT_THAT(steps.out, HasSubstr(kernel));
+  for (const char* kernel : {"convolution_xpu", "reduce_xpu", "linear_xpu"}) EXPECT_THAT(steps.out, HasSubstr(kernel));
+  EXPECT_THAT(steps.out, ::testing::Not(HasSubstr("opencl:0 to cpu")))
+      << "a processor writes results where they are wanted";
 }
 
 TEST_F(PoclRuns, CalibratesBeforeItRunsInIntegers) {
@@ -295,8 +296,7 @@ TEST_F(PoclRuns, ASideBySideOfBothDevices) {
   EXPECT_EQ(result["runs"][1]["device"], "cpu");
   EXPECT_EQ(result["runs"][2]["device"], "opencl");
   ASSERT_EQ(result["devices"].size(), 1u);
-  EXPECT_GE(result["devices"][0]["runs"][1]["copies"], 2);
-  EXPECT_EQ(result["devices"][0]["runs"][0]["copies"], 0);
+  for (const auto& on : result["devices"][0]["runs"]) EXPECT_EQ(on["copies"], 0) << "both are processors";
   int compared = 0;
   for (const auto& node : result["devices"][0]["nodes"]) {
     const auto &cpu = node["on"][0], &device = node["on"][1];
