@@ -88,7 +88,8 @@ TEST(XpuPlan, AnIndexOutOfRangeIsASentenceAndTheNextRunIsRight) {
   request.target.device = device.get();
   WeightCache weights;
   const auto compiled = Plan::compile(plan.spec, request, *kernels, weights);
-  EXPECT_EQ(compiled->steps()[1].kernel, "embedding_xpu");
+  const auto embeds = [](const StepRecord& step) { return step.kernel == "embedding_xpu"; };
+  EXPECT_TRUE(std::any_of(compiled->steps().begin(), compiled->steps().end(), embeds));
   Plan::Instance instance(*compiled);
   for (const std::int64_t wrong : {std::int64_t{4}, std::int64_t{-1}, std::int64_t{1} << 40}) {
     plan.inputs[0].ids = {1, wrong};
