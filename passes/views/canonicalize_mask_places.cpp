@@ -6,8 +6,9 @@
 // those axes of x become one, of the mask's size. index_put that adds becomes index_add; masked_scatter by an expanded
 // mask of rows index_copy of the first rows of its source. Only nonzero is left between regions, and one of several for
 // the same mask.
-// Declines: unsupported-dtype (other than FP32; integers are read), shape-mismatch (rows that may be broadcast). Single
-// elements are read by the mask, which needs no list of places, unless some are written by it, too.
+// Declines: unsupported-dtype (other than FP32; integers are read), shape-mismatch (rows that may be broadcast). Rows for
+// which alone a mask is asked are read by it, which takes fewer calls between regions than its places and a region do.
+// So are single elements, unless some are written by it, too.
 // Runs after canonicalize-masked-update, which needs no places, and record-shapes; before fuse-gather-scatter and
 // eliminate-common-subexpressions. Numerics: none.
 #include <algorithm>
@@ -45,13 +46,36 @@ bool isWrittenBy(const Value* mask) {
   });
 }
 
+// Nodes that read or write by the mask as an index.
+std::size_t indexedBy(const Value* mask) {
+  std::size_t count = 0;
+  for (const torch::jit::Use& use : mask->uses()) {
+    if (use.user->kind() == c10::prim::ListConstruct) count += use.user->output()->uses().size();
+  }
+  return count;
+}
+
+// True if the places of the mask are asked for otherwise, or were by a rewrite before.
+bool hasPlaces(const Value* mask) {
+  return std::any_of(mask->uses().begin(), mask->uses().end(), [](const torch::jit::Use& use) {
+    const Node* reader = use.user;
+    if (reader->kind() == torch::jit::aten::nonzero) return true;
+    const bool is_view = reader->kind() == torch::jit::aten::reshape || reader->kind() == torch::jit::aten::expand ||
+                         reader->kind() == torch::jit::aten::unsqueeze ||
+                         reader->kind() == torch::jit::aten::expand_as;
+    if (reader->kind() == torch::jit::aten::masked_scatter) return use.offset == 1;
+    return is_view && use.offset == 0 && hasPlaces(reader->output());
+  });
+}
+
 std::optional<PlacesMatch> matchIndex(Node* node) {
   const auto index = readMaskIndex(node);
   const auto result = knownSizes(node->output());
   const auto dtype = knownDtype(node->input(0));
   if (!index || !result || result->size() != index->axis + 1 + index->inner) return std::nullopt;
   if (dtype != at::kFloat && dtype != at::kLong) return std::nullopt;
-  if (index->inner == 0 && !isWrittenBy(index->mask)) return std::nullopt;
+  if (index->inner == 0 ? !isWrittenBy(index->mask) : indexedBy(index->mask) < 2 && !hasPlaces(index->mask))
+    return std::nullopt;
   return PlacesMatch{Use::kRead, *index, nullptr, (*result)[index->axis]};
 }
 
@@ -197,7 +221,7 @@ void rewritePlaces(Rewriter& rewriter, Node* node, PlacesMatch& match) {
 }
 
 bool canonicalizeMaskPlaces(torch::jit::Graph&, PassContext& context) {
-  // Writes first: what reads by their masks asks for them.
+  // Reads first: they ask whether others use their masks.
   bool changed = rewriteMatches(context, context.nodes({"aten::index"}), matchPlaces, rewritePlaces);
   changed |=
       rewriteMatches(context, context.nodes({"aten::index_put", "aten::masked_scatter"}), matchPlaces, rewritePlaces);
