@@ -1,5 +1,6 @@
 // Lowering of lookups by index (rows, elements, sampling grids), of indices that count up, and of masks made from them.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/lower/lowering_builder.h"
@@ -350,7 +351,7 @@ LoweredOperand countedTo(Steps& steps, Value* end, at::ScalarType dtype) {
   return steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{0}}}, {ones});
 }
 
-// aten::arange(end, dtype, …), (start, end, dtype, …) or (start, end, step, dtype, …) of integers: the cumulative sum
+// aten::arange(end, dtype, …), (start, end, dtype, …) or (start, end, step, dtype, …) up to an integer: the cumulative sum
 // of ones, less one, from `start` on. All three may be known at run time only; computed once for each size.
 LoweredNode lowerArange(Node* node) {
   const std::size_t numbers = node->inputs().size() - 4;
@@ -358,28 +359,45 @@ LoweredNode lowerArange(Node* node) {
   Value* const end = node->input(numbers == 1 ? 0 : 1);
   // A start that is known at run time only is at least 0, or the slice has no sizes.
   Value* const given_start = numbers == 1 ? nullptr : node->input(0);
-  const auto known_start = given_start == nullptr ? std::optional<std::int64_t>(0) : constantInt(given_start);
+  // A constant start may have a fraction, which all numbers share: the first integer of the count is below it, as the
+  // last is below an integer end.
+  const double start = given_start == nullptr ? 0 : constantNumber(given_start).value_or(-1);
+  constexpr double kExact = 1 << 24;  // up to here FP32 holds every integer
+  const bool knows_start = start >= 0 && start <= kExact;
+  const auto first = knows_start ? static_cast<std::int64_t>(start) : 0;
+  const double fraction = knows_start ? start - static_cast<double>(first) : 0;
   // A step that is known at run time only is at least 1, or the slice has no sizes.
   Value* const given_step = numbers == 3 ? node->input(2) : nullptr;
   const auto known_step = given_step == nullptr ? std::optional<std::int64_t>(1) : constantInt(given_step);
   const auto isInt = [](const Value* value) { return value->type()->isSubtypeOf(*c10::IntType::get()); };
-  const bool whole = isInt(end) && (known_start ? *known_start >= 0 : isInt(given_start)) &&
+  const bool whole = isInt(end) && (knows_start || (isInt(given_start) && !constantInt(given_start))) &&
                      (known_step ? *known_step >= 1 : isInt(given_step));
   const auto dtype = knownDtype(node->output());
-  if (!whole || (dtype != at::kLong && dtype != at::kFloat))
+  if (!whole || (dtype != at::kLong && dtype != at::kFloat) || (fraction != 0 && dtype != at::kFloat) ||
+      (fraction != 0 && known_step != 1))
     decline(reasons::kUnsupportedAttribute, "Only ranges of integers from zero or more on are planned.");
   Steps steps;
   LoweredOperand x = steps.integers("sub", countedTo(steps, end, at::kLong), use(at::scalar_tensor(1, at::kLong)));
-  if (known_start != 0 || known_step != 1) {
+  if (!knows_start || first != 0 || known_step != 1) {
     constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
     std::map<std::string, AttrValue> range{
-        {"axis", std::int64_t{0}}, {"begin", known_start.value_or(0)}, {"end", kAll}, {"step", known_step.value_or(1)}};
-    if (!known_start) range["forward"] = std::int64_t{1};
+        {"axis", std::int64_t{0}}, {"begin", first}, {"end", kAll}, {"step", known_step.value_or(1)}};
+    if (!knows_start) range["forward"] = std::int64_t{1};
     x = steps.add(OpKind::kSlice, range, {x});
-    if (!known_start) steps.addRef({"begin", -1, given_start});
+    if (!knows_start) steps.addRef({"begin", -1, given_start});
     if (!known_step) steps.addRef({"step", -1, given_step});
   }
-  if (dtype == at::kFloat) steps.cast(x, "f32");
+  if (dtype == at::kFloat) x = steps.cast(x, "f32");
+  if (fraction != 0) steps.chain({unaryPostOp(PostOpKind::kLinear, 1, fraction)}, {x});
+  return steps.finish(node);
+}
+
+// prim::NumToTensor(size): a constant of a plan for known sizes
+LoweredNode lowerNumber(Node* node) {
+  if (!node->input()->type()->isSubtypeOf(*c10::IntType::get()))
+    decline(reasons::kUnsupportedDtype, "Only integers become tensors in plans.");
+  Steps steps;
+  steps.integer(node->input());
   return steps.finish(node);
 }
 
@@ -504,6 +522,7 @@ void addIndexingLowerings(Table& table) {
   table["aten::grid_sampler"] = lowerGridSampler;
   table["aten::affine_grid_generator"] = lowerAffineGrid;
   table["aten::arange"] = lowerArange;
+  table["prim::NumToTensor"] = lowerNumber;
   table["aten::triu"] = lowerTriu;
   table["aten::tril"] = lowerTril;
   table["aten::linspace"] = lowerLinspace;

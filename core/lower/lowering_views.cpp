@@ -137,7 +137,8 @@ struct Pieces {
   std::string kind;
   Value* tensor = nullptr;
   std::int64_t axis = 0, size = 0, count = 0, each = 0;
-  Ints sizes;  // where each is given
+  Ints sizes;                       // where each is given
+  std::vector<Value*> at_run_time;  // where each is given, and not all are constants
 };
 
 Pieces readPieces(Node* source) {
@@ -156,8 +157,13 @@ Pieces readPieces(Node* source) {
   if (pieces.kind == "aten::unbind") {
     pieces.count = pieces.size;
   } else if (pieces.kind == "aten::split_with_sizes") {
-    pieces.sizes = needInts(source->input(1), "split_sizes");
-    pieces.count = static_cast<std::int64_t>(pieces.sizes.size());
+    const auto constant = constantInts(source->input(1));
+    if (constant) {
+      pieces.sizes = *constant;
+    } else {
+      pieces.at_run_time = needList(source->input(1));
+    }
+    pieces.count = static_cast<std::int64_t>(constant ? constant->size() : pieces.at_run_time.size());
   } else if (pieces.kind == "aten::split") {
     pieces.each = needInt(source->input(1), "split_size");
     if (pieces.each < 1) decline(reasons::kUnsupportedAttribute, "Pieces of no size.");
@@ -191,12 +197,52 @@ LoweredOp pieceOf(const Pieces& pieces, std::int64_t part, Value* result) {
   return {spec, {use(pieces.tensor)}, {}, {result}};
 }
 
+// Cuts pieces off from the front, whose sizes are known when a plan is made; null in `results`: nothing reads that one.
+// A negative size, and sizes that are together more or less than the axis, have no plan.
+LoweredNode cutOneByOne(const Pieces& pieces, const std::vector<Value*>& results) {
+  constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+  Steps steps;
+  LoweredOperand rest = use(pieces.tensor);
+  for (std::size_t part = 0; part < pieces.at_run_time.size(); ++part) {
+    Value* const size = pieces.at_run_time[part];
+    const auto known = constantInt(size);
+    const bool last = part + 1 == pieces.at_run_time.size();
+    const auto cut = [&](const char* checked) {
+      const LoweredOperand piece = steps.add(OpKind::kSlice,
+                                             {{"axis", pieces.axis},
+                                              {"begin", std::int64_t{0}},
+                                              {"end", known.value_or(0)},
+                                              {"step", std::int64_t{1}},
+                                              {checked, known.value_or(0)}},
+                                             {rest});
+      if (!known) {
+        steps.addRef({"end", -1, size});
+        steps.addRef({checked, -1, size});
+      }
+      return piece;
+    };
+    cut(last ? "of" : "least");
+    if (part < results.size() && results[part] != nullptr) steps.give(results[part]);
+    if (last) break;
+    rest = steps.add(OpKind::kSlice,
+                     {{"axis", pieces.axis},
+                      {"begin", known.value_or(0)},
+                      {"end", kAll},
+                      {"step", std::int64_t{1}},
+                      {"forward", std::int64_t{1}}},
+                     {rest});
+    if (!known) steps.addRef({"begin", -1, size});
+  }
+  return steps.done();
+}
+
 // prim::ListUnpack of Pieces: one view per result.
 LoweredNode lowerListUnpack(Node* unpack) {
   if (isKind(unpack->input()->node(), "aten::meshgrid")) return lowerMeshgrid(unpack->input()->node(), unpack);
   const Pieces pieces = readPieces(unpack->input()->node());
   if (pieces.count != static_cast<std::int64_t>(unpack->outputs().size()))
     decline(reasons::kShapeMismatch, "A list of another length is taken apart.");
+  if (!pieces.at_run_time.empty()) return cutOneByOne(pieces, unpack->outputs().vec());
   LoweredNode lowered;
   for (std::int64_t part = 0; part < pieces.count; ++part) {
     lowered.ops.push_back(pieceOf(pieces, part, unpack->output(static_cast<std::size_t>(part))));
@@ -211,6 +257,11 @@ LoweredNode lowerListItem(Node* item) {
   const std::int64_t given = needInt(item->input(1), "index");
   const std::int64_t part = given < 0 ? given + pieces.count : given;
   if (part < 0 || part >= pieces.count) decline(reasons::kUnsupportedAttribute, "The index is out of range.");
+  if (!pieces.at_run_time.empty()) {
+    std::vector<Value*> results(pieces.at_run_time.size(), nullptr);
+    results[static_cast<std::size_t>(part)] = item->output();
+    return cutOneByOne(pieces, results);
+  }
   return {{pieceOf(pieces, part, item->output())}};
 }
 

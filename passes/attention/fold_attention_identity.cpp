@@ -3,6 +3,7 @@
 //   after   %same = false
 // Its answers choose among forms that compute the same: one product for queries, keys and values, or several. So one
 // graph serves all calls, and insert-identity-branch need not write two, of which the example sees one.
+// Views of arguments are asked about, too: attention turns batches around, and gives single samples a batch axis.
 // Declines: nothing with a remark (other functions, values that are no arguments, files that hold no calls).
 // Runs before insert-identity-branch. Numerics: where a caller passes one tensor, products are grouped otherwise.
 #include <algorithm>
@@ -41,12 +42,22 @@ bool isOfAttention(const Node* node) {
   return function != nullptr && functions.count(plainName(function->qualname())) != 0;
 }
 
+// The argument that the value is, or a view of, whichever way through conditions is taken; nullptr: there is none.
+const Value* argumentOf(const Value* value) {
+  const Node* node = value->node();
+  if (node == node->owningGraph()->param_node())
+    return value->type()->kind() == c10::TypeKind::TensorType ? value : nullptr;
+  if (node->kind() == torch::jit::aten::unsqueeze || node->kind() == torch::jit::aten::transpose)
+    return argumentOf(node->input(0));
+  if (node->kind() != c10::prim::If) return nullptr;
+  const Value* of_first = argumentOf(node->blocks()[0]->outputs()[value->offset()]);
+  return of_first == argumentOf(node->blocks()[1]->outputs()[value->offset()]) ? of_first : nullptr;
+}
+
 bool matchIdentity(PassContext&, Node* node, Decline*) {
-  const Value *a = node->input(0), *b = node->input(1);
-  const auto isArgument = [&](const Value* value) {
-    return value->node() == node->owningGraph()->param_node() && value->type()->kind() == c10::TypeKind::TensorType;
-  };
-  return a != b && isArgument(a) && isArgument(b) && isOfAttention(node);
+  if (!isOfAttention(node)) return false;
+  const Value *a = argumentOf(node->input(0)), *b = argumentOf(node->input(1));
+  return a != nullptr && b != nullptr && a != b;
 }
 
 void rewriteIdentity(Rewriter& rewriter, Node* node) {

@@ -71,6 +71,7 @@ std::int64_t divisorOfSize(const Value* x, std::size_t axis, int depth) {
   const Node* node = x->node();
   const auto sizes = knownSizes(x);
   if (!sizes || depth == 0) return 1;
+  if (node->kind() == c10::prim::unchecked_cast) return divisorOfSize(node->input(0), axis, depth - 1);
   if (isReshape(node)) {
     const auto entries = decidedElements(node->input(1));
     if (!entries || axis >= entries->size() || constantInt((*entries)[axis])) return 1;

@@ -123,23 +123,30 @@ Value* repeated(NodeWriter& write, Value* x, std::size_t axis, Value* times, std
   return write.flatten(x, axis);
 }
 
-// repeat(x, times) and tile(x, times); a number of times may be found at run time.
+// repeat(x, times) and tile(x, times), which takes fewer numbers for the last axes; one may be found at run time.
 Value* writeRepeat(NodeWriter& write, const Ints& sizes) {
   Node* node = write.node();
   const auto result = knownSizes(node->output());
   const auto constant = constantInts(node->input(1));
-  const bool listed = decidedElements(node->input(1)).has_value();
-  const std::vector<Value*> entries =
-      !constant && listed ? node->input(1)->node()->inputs().vec() : std::vector<Value*>();
-  const std::size_t count = constant ? constant->size() : entries.size();
-  if (!result || count < sizes.size() || count != result->size()) return nullptr;
-  Ints times;
+  const auto entries = decidedElements(node->input(1));
+  if (!result || (!constant && !entries)) return nullptr;
+  Ints times = constant.value_or(Ints());
+  std::vector<Value*> found(times.size(), nullptr);  // numbers of times that are no constants
+  for (std::size_t i = 0; !constant && i < entries->size(); ++i) {
+    const auto known = constantInt((*entries)[i]);
+    times.push_back(known.value_or(0));
+    found.push_back(known ? nullptr : node->input(1)->node()->input(i));
+  }
+  const std::size_t left =
+      node->kind() == torch::jit::aten::tile && times.size() < sizes.size() ? sizes.size() - times.size() : 0;
+  times.insert(times.begin(), left, 1);
+  found.insert(found.begin(), left, nullptr);
+  const std::size_t count = times.size();
+  if (count < sizes.size() || count != result->size()) return nullptr;
   bool changes = false;
   for (std::size_t axis = 0; axis < count; ++axis) {
-    const auto known = constant ? std::optional<std::int64_t>((*constant)[axis]) : constantInt(entries[axis]);
-    if (known && *known < 1) return nullptr;
-    times.push_back(known.value_or(0));
-    changes = changes || times.back() != 1;
+    if (found[axis] == nullptr && times[axis] < 1) return nullptr;
+    changes = changes || times[axis] != 1;
   }
   if (!changes) return nullptr;
   Value* x = node->input(0);
@@ -151,7 +158,7 @@ Value* writeRepeat(NodeWriter& write, const Ints& sizes) {
   for (std::size_t axis = 0; axis < count; ++axis) {
     if (times[axis] == 1) continue;
     const std::int64_t seen = grown[axis] == 0 ? 1 : (*result)[axis] / grown[axis];
-    x = repeated(write, x, axis, times[axis] == 0 ? entries[axis] : write.number(times[axis]), seen, false);
+    x = repeated(write, x, axis, found[axis] != nullptr ? found[axis] : write.number(times[axis]), seen, false);
   }
   return x;
 }

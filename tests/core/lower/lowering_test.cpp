@@ -196,6 +196,9 @@ const Expression kExpressions[] = {
     {"written_by_indices",
      "torch.index_put(torch.exp(x), [torch.arange(x.size(0)), torch.argmax(x.mean([2, 3]), 1) - 8], x[:, 0], False)"},
     {"triangle_by_size", "torch.triu(x, x.size(0) - 1) + torch.tril(torch.full_like(x, 2.0), 1 - x.size(0))"},
+    {"positions_between", "torch.arange(0.5, x.size(3)).to(6) / x.size(3) + torch.exp(x.mean())"},
+    {"pieces_by_size",
+     "torch.split_with_sizes(torch.exp(x), [1, x.size(3) - 1 - x.size(0), x.size(0)], 3)[1] * 2.0 + x.mean()"},
     {"positions_by_size", "torch.arange(1, x.size(2) * x.size(3), x.size(3)).to(6) * 0.5 + torch.exp(x.mean())"},
     {"affine_grid",
      "torch.affine_grid_generator(x[:, 0, :2, :3], [x.size(0), 1, x.size(2), x.size(3)], False) * 2.0 + "
