@@ -21,6 +21,7 @@ extern const Pass kCanonicalizeLayerNorm;
 extern const Pass kCanonicalizeLinear;
 extern const Pass kCanonicalizeLists;
 extern const Pass kCanonicalizeMaskPlaces;
+extern const Pass kCanonicalizeAsStrided;
 extern const Pass kCanonicalizeMaskedUpdate;
 extern const Pass kCanonicalizeMish;
 extern const Pass kCanonicalizeNested;

@@ -61,6 +61,8 @@ const std::vector<const Pass*>& defaultPasses() {
       &kFoldConstants,
       // After it, which writes loops out; before whatever asks for sizes.
       &kRecordShapes,
+      // After the shapes; before all that leaves alone what shows its order in memory.
+      &kCanonicalizeAsStrided,
       // After fold-constants, which makes tables constant, and after the shapes; before whatever looks for products.
       &kCanonicalizeOneHot,
       // Before whatever looks for products and activations.

@@ -14,22 +14,6 @@ using torch::jit::Value;
 
 namespace {
 
-// True if the node makes new row-major memory, however its operands lie.
-bool makesRowMajor(const Node* node) {
-  static const std::unordered_set<c10::Symbol> kKinds = [] {
-    std::unordered_set<c10::Symbol> kinds;
-    for (const char* kind :
-         {"aten::linear", "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm", "aten::embedding",
-          "aten::layer_norm", "aten::zeros", "aten::ones", "aten::full", "aten::new_zeros", "aten::new_ones",
-          "aten::new_full", "aten::arange", "ipex_studio::linear", "ipex_studio::layer_norm", "ipex_studio::embedding"})
-      kinds.insert(c10::Symbol::fromQualString(kind));
-    return kinds;
-  }();
-  if (kKinds.count(node->kind()) != 0) return true;
-  return node->kind() == c10::aten::contiguous &&
-         constantInt(node->input(1)) == static_cast<std::int64_t>(at::MemoryFormat::Contiguous);
-}
-
 bool holdsTensors(const Value* value) {
   return value->type()->isSubtypeOf(*c10::TensorType::get()) || value->type()->kind() == c10::TypeKind::ListType ||
          value->type()->kind() == c10::TypeKind::TupleType;
@@ -94,6 +78,21 @@ bool readsStrides(c10::Symbol kind) {
     return kinds;
   }();
   return kKinds.count(kind) != 0;
+}
+
+bool makesRowMajor(const Node* node) {
+  static const std::unordered_set<c10::Symbol> kKinds = [] {
+    std::unordered_set<c10::Symbol> kinds;
+    for (const char* kind :
+         {"aten::linear", "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm", "aten::embedding",
+          "aten::layer_norm", "aten::zeros", "aten::ones", "aten::full", "aten::new_zeros", "aten::new_ones",
+          "aten::new_full", "aten::arange", "ipex_studio::linear", "ipex_studio::layer_norm", "ipex_studio::embedding"})
+      kinds.insert(c10::Symbol::fromQualString(kind));
+    return kinds;
+  }();
+  if (kKinds.count(node->kind()) != 0) return true;
+  return node->kind() == c10::aten::contiguous &&
+         constantInt(node->input(1)) == static_cast<std::int64_t>(at::MemoryFormat::Contiguous);
 }
 
 NodeSet nodesWithShownStrides(const std::vector<Node*>& readers) { return StrideSearch().run(readers); }

@@ -381,14 +381,24 @@ LoweredNode replaced(Node* node, std::int64_t axis, std::int64_t begin, std::int
   return lowered;
 }
 
-// The size of the axis in every run, where the tensor was made with a constant one and then written to.
+// The size of the axis in every run, where the tensor was made with a constant one and then written to, or is a row of
+// such a tensor.
 std::optional<std::int64_t> decidedSize(const Value* x, std::int64_t axis) {
   static const std::unordered_map<std::string, std::size_t> kListOf = {{"aten::zeros", 0},    {"aten::ones", 0},
                                                                        {"aten::full", 0},     {"aten::new_zeros", 1},
                                                                        {"aten::new_ones", 1}, {"aten::new_full", 1}};
   const Node* node = x->node();
-  while (node->kind() == c10::aten::slice_scatter || node->kind() == c10::aten::select_scatter)
+  for (;;) {
+    if (node->kind() == c10::aten::select) {
+      const auto sizes = knownSizes(node->input(0));
+      const auto dropped = constantInt(node->input(1));
+      if (!sizes || !dropped) return std::nullopt;
+      axis += axis >= wrapAxis(*dropped, static_cast<int>(sizes->size())) ? 1 : 0;
+    } else if (node->kind() != c10::aten::slice_scatter && node->kind() != c10::aten::select_scatter) {
+      break;
+    }
     node = node->input(0)->node();
+  }
   const auto list = kListOf.find(node->kind().toQualString());
   if (list == kListOf.end()) return std::nullopt;
   const Value* sizes = node->input(list->second);

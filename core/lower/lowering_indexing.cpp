@@ -407,6 +407,28 @@ LoweredOperand countedAlong(Steps& steps, const LoweredOperand& x, int axis, int
   return steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{axis}}}, {onesAlong(steps, x, {axis}, rank)});
 }
 
+// aten::flip(x, dims): reads each axis from its end on, by indices that are computed once for each size.
+LoweredNode lowerFlip(Node* node) {
+  const int rank = needRank(node->input(0));
+  const Ints axes = needInts(node->input(1), "dims");
+  if (axes.empty()) decline(reasons::kUnsupportedAttribute, "No axis is turned around.");
+  Steps steps;
+  LoweredOperand x = use(node->input(0));
+  const LoweredOperand numbers = asFloat(steps, node->input(0));
+  for (const std::int64_t given : axes) {
+    const int axis = wrapAxis(given, rank);
+    // Counted from the end: n - 1, n - 2, … 0, as sizes of sums of ones.
+    const LoweredOperand ones = onesAlong(steps, numbers, {axis}, rank);
+    const LoweredOperand counted = steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{axis}}}, {ones});
+    const LoweredOperand all = steps.add(
+        OpKind::kReduce, {{"axes", Ints{axis}}, {"keepdim", std::int64_t{1}}, {"mode", std::string("sum")}}, {ones});
+    const LoweredOperand places = steps.cast(steps.chain({binaryPostOp(PostOpKind::kSub, 0)}, {all, counted}), "s64");
+    const LoweredOperand line = steps.add(OpKind::kReshape, {{"shape", Ints{-1}}}, {places});
+    x = steps.add(OpKind::kGather, {{"axis", std::int64_t{axis}}}, {x, line});
+  }
+  return steps.finish(node);
+}
+
 // aten::triu / tril(x, diagonal): elements that are not on `side` (kGe, kLe) of the diagonal become zero. The diagonal
 // may be known at run time only.
 LoweredNode triangle(Node* node, PostOpKind side) {
@@ -523,6 +545,7 @@ void addIndexingLowerings(Table& table) {
   table["aten::affine_grid_generator"] = lowerAffineGrid;
   table["aten::arange"] = lowerArange;
   table["prim::NumToTensor"] = lowerNumber;
+  table["aten::flip"] = lowerFlip;
   table["aten::triu"] = lowerTriu;
   table["aten::tril"] = lowerTril;
   table["aten::linspace"] = lowerLinspace;

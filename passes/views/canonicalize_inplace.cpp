@@ -3,9 +3,9 @@
 //   after   %y = convolution(%x, …)   %r = relu(%y)    %s = add(%r, %r, 1)
 // Aliases become what they are another name of. Writes into slices become slice_scatter and select_scatter
 // (slice_writes.h), a number written by a mask masked_fill, values written by a mask or to places index_put. The
-// written tensor must be fresh memory of its producer, in the same block, and no earlier use may have made another name
-// for that memory that is read later. Readers before the write keep the old value, readers after it get the new one;
-// nothing moves.
+// written tensor must be fresh memory of its producer, in the same block, or its last name, and no earlier use may have
+// made another name for that memory that is read later. Readers before the write keep the old value, readers after it
+// get the new one; nothing moves.
 // Declines: value-may-be-aliased-or-written (inputs, constants, views, lists), control-flow, mixed-dtype (the in-place
 // form keeps the dtype, the other may widen it), unsupported-operator (copy_ of wholes, other index_put_ and what else
 // writes parts), not-profitable (very many writes into slices of one tensor, scatters that stay with the interpreter).
@@ -61,10 +61,6 @@ bool isOwnPiece(const Value* value) {
          source->owningBlock() == unpack->owningBlock();
 }
 
-bool isSliceOnly(const Node* node) {
-  return node->kind() == torch::jit::aten::slice || node->kind() == torch::jit::aten::select;
-}
-
 // A tensor without dimensions counts as a number beside one that has some.
 bool isNumber(const Value* operand, const Value* written) {
   const auto sizes = knownSizes(operand), result = knownSizes(written);
@@ -109,7 +105,7 @@ Decline declineInplace(const Node* node) {
   if (!hasPlainForm(node) || node->outputs().size() != 1) {
     return {reasons::kUnsupportedOperator, name + " writes into a tensor in a way that has no out-of-place form here."};
   }
-  if (!isFresh(written) && !isOwnPiece(written)) {
+  if (!isFresh(written) && !isOwnPiece(written) && !isLastNameOfFresh(written, node)) {
     return {reasons::kAliased, name + " writes to an input, a constant or a view; others may see that."};
   }
   if (written->node()->owningBlock() != node->owningBlock()) {
@@ -117,8 +113,7 @@ Decline declineInplace(const Node* node) {
   }
   for (const auto& use : written->uses()) {
     if (use.user == node || use.user->isAfter(node) || !namesOperand(use.user, written)) continue;
-    const bool harmless =
-        use.user->outputs().size() == 1 && isSliceOnly(use.user) && isReadBefore(use.user->output(), node);
+    const bool harmless = mayBeView(use.user) && isReadBefore(use.user->output(), node);
     if (!harmless) {
       return {reasons::kAliased, name + " writes to memory that has a second name."};
     }

@@ -61,8 +61,7 @@ bool hasPlaces(const Value* mask) {
     const Node* reader = use.user;
     if (reader->kind() == torch::jit::aten::nonzero) return true;
     const bool is_view = reader->kind() == torch::jit::aten::reshape || reader->kind() == torch::jit::aten::expand ||
-                         reader->kind() == torch::jit::aten::unsqueeze ||
-                         reader->kind() == torch::jit::aten::expand_as;
+                         reader->kind() == torch::jit::aten::unsqueeze || reader->kind() == torch::jit::aten::expand_as;
     if (reader->kind() == torch::jit::aten::masked_scatter) return use.offset == 1;
     return is_view && use.offset == 0 && hasPlaces(reader->output());
   });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -22,13 +23,24 @@ namespace aten = torch::jit::aten;
 namespace {
 
 constexpr int kMaxWrites = 16;
-constexpr int kMaxViews = 8;      // of views
+constexpr int kMaxViews = 12;     // of views
 constexpr int kLookedAhead = 16;  // nodes
 
 bool isSlice(const Node* node) {
   return (node->kind() == aten::slice && node->inputs().size() == 5) ||
          (node->kind() == aten::select && node->inputs().size() == 3);
 }
+
+}  // namespace
+
+bool mayBeView(const Node* node) {
+  static const std::unordered_set<c10::Symbol> kinds = {
+      aten::view,      aten::reshape, aten::flatten, aten::unsqueeze, aten::squeeze,
+      aten::transpose, aten::permute, aten::expand,  aten::t,         c10::Symbol::fromQualString("aten::unflatten")};
+  return isSlice(node) || kinds.count(node->kind()) != 0;
+}
+
+namespace {
 
 // The slices from the written one up to, but without, the tensor that they were cut from.
 std::vector<Node*> slicesOf(const Node* write) {
@@ -121,11 +133,29 @@ bool isReadBefore(const Value* view, const Node* node) {
     for (const torch::jit::Use& use : value->uses()) {
       if (use.user == node || use.user->isAfter(node)) return false;
       if (!namesOperand(use.user, value)) continue;
-      if (!isSlice(use.user)) return false;
+      if (!mayBeView(use.user)) return false;
       open.push_back(use.user->output());
     }
   }
   return true;
+}
+
+bool isLastNameOfFresh(const Value* view, const Node* node) {
+  for (int names = 0; mayBeView(view->node()) && names < kMaxViews; ++names) {
+    const Value* viewed = view->node()->input(0);
+    // Several elements in one place are refused where they are written.
+    const bool here = viewed->node()->owningBlock() == node->owningBlock() && view->node()->kind() != aten::expand;
+    if (!here) return false;
+    for (const torch::jit::Use& use : viewed->uses()) {
+      if (use.user == view->node()) continue;
+      if (use.user == node || use.user->isAfter(node)) return false;
+      if (namesOperand(use.user, viewed) && !(mayBeView(use.user) && isReadBefore(use.user->output(), node)))
+        return false;
+    }
+    if (isFresh(viewed)) return true;
+    view = viewed;
+  }
+  return false;
 }
 
 bool fillsByMask(const Node* node) {
@@ -197,7 +227,7 @@ Decline SliceWrites::decline(const Node* node, bool plain) const {
   const auto count = writes_.find(base);
   if (count != writes_.end() && count->second >= kMaxWrites)
     return {reasons::kNotProfitable, "So many writes into slices of one tensor are cheaper in place."};
-  if (!isFresh(base))
+  if (!isFresh(base) && !isLastNameOfFresh(base, node))
     return {reasons::kAliased,
             name + " writes to a slice of an input, a constant or another view; others may see that."};
   for (const Node* slice : slices) {
@@ -209,8 +239,9 @@ Decline SliceWrites::decline(const Node* node, bool plain) const {
     const Node* next = level == 0 ? node : slices[level - 1];
     for (const torch::jit::Use& use : value->uses()) {
       if (use.user == next || (value == base && use.user->isAfter(node))) continue;
-      const bool harmless = !use.user->isAfter(node) && (!namesOperand(use.user, value) ||
-                                                         (isSlice(use.user) && isReadBefore(use.user->output(), node)));
+      const bool harmless =
+          !use.user->isAfter(node) &&
+          (!namesOperand(use.user, value) || (mayBeView(use.user) && isReadBefore(use.user->output(), node)));
       if (!harmless) return {reasons::kAliased, name + " writes to memory that has another name."};
     }
   }

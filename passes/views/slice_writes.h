@@ -12,6 +12,12 @@ namespace ipex_studio {
 // keep no other name for the memory.
 bool isReadBefore(const torch::jit::Value* view, const torch::jit::Node* node);
 
+// True for operators whose only result may be a view of their first operand, and of nothing else.
+bool mayBeView(const torch::jit::Node* node);
+
+// True if `view` is a view of fresh memory of its block that no other name shows from `node` on.
+bool isLastNameOfFresh(const torch::jit::Value* view, const torch::jit::Node* node);
+
 // Could `node` keep another name for the memory of its operand?
 bool namesOperand(const torch::jit::Node* node, const torch::jit::Value* operand);
 

@@ -199,6 +199,10 @@ const Expression kExpressions[] = {
     {"positions_between", "torch.arange(0.5, x.size(3)).to(6) / x.size(3) + torch.exp(x.mean())"},
     {"pieces_by_size",
      "torch.split_with_sizes(torch.exp(x), [1, x.size(3) - 1 - x.size(0), x.size(0)], 3)[1] * 2.0 + x.mean()"},
+    {"turned_around", "torch.flip(torch.exp(x), [1, -1]) * 2.0 + torch.flip(torch.argmax(x, 1), [2]).unsqueeze(1)"},
+    {"row_to_the_end_of_what_was_made",
+     "torch.select_scatter(torch.zeros([x.size(0), 2, 8]), torch.slice_scatter(torch.select(torch.zeros([x.size(0), 2, "
+     "8]), 1, 0), x[:, :7, 0, 0], 1, 1, 8, 1), 1, -1) + x.mean()"},
     {"positions_by_size", "torch.arange(1, x.size(2) * x.size(3), x.size(3)).to(6) * 0.5 + torch.exp(x.mean())"},
     {"affine_grid",
      "torch.affine_grid_generator(x[:, 0, :2, :3], [x.size(0), 1, x.size(2), x.size(3)], False) * 2.0 + "
