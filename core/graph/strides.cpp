@@ -83,10 +83,10 @@ bool readsStrides(c10::Symbol kind) {
 bool makesRowMajor(const Node* node) {
   static const std::unordered_set<c10::Symbol> kKinds = [] {
     std::unordered_set<c10::Symbol> kinds;
-    for (const char* kind :
-         {"aten::linear", "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm", "aten::embedding",
-          "aten::layer_norm", "aten::zeros", "aten::ones", "aten::full", "aten::new_zeros", "aten::new_ones",
-          "aten::new_full", "aten::arange", "ipex_studio::linear", "ipex_studio::layer_norm", "ipex_studio::embedding"})
+    for (const char* kind : {"aten::linear", "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm", "aten::embedding",
+                             "aten::layer_norm", "aten::zeros", "aten::ones", "aten::full", "aten::new_zeros",
+                             "aten::new_ones", "aten::new_full", "aten::arange", "aten::masked_fill",
+                             "ipex_studio::linear", "ipex_studio::layer_norm", "ipex_studio::embedding"})
       kinds.insert(c10::Symbol::fromQualString(kind));
     return kinds;
   }();

@@ -63,8 +63,25 @@ Node* takeMaskedSelect(Node* node) {
                                  {node->input(0), node->input(1), constantBefore(node, std::int64_t{-1})}, 1));
 }
 
+// aten::nonzero of a mask whose sizes are asked for by a reshape to one axis, or by an expansion before that; both are
+// read by nothing else. Null: it is none.
+Node* takeMaskPlaces(Node* node) {
+  Node* reshape = node->input(0)->node();
+  if (!isReshape(reshape) || node->input(0)->uses().size() != 1) return nullptr;
+  Node* expand = reshape->input(0)->node();
+  const bool may_repeat = isKind(expand, "aten::expand") && expand->output()->uses().size() == 1;
+  if (may_repeat && constantInts(reshape->input(1)) != std::vector<std::int64_t>{-1}) return nullptr;
+  Node* sized = may_repeat ? expand : reshape;
+  const auto rank = knownSizes(sized->input(0)), sizes = knownSizes(sized->output());
+  if (!isKnownMask(sized->input(0)) || rank->size() != sizes->size() || (!may_repeat && sizes->size() != 1))
+    return nullptr;
+  return take(node, insertBefore(node, "ipex_studio::mask_places",
+                                 {sized->input(0), sized->input(1), constantBefore(node, may_repeat)}, 1));
+}
+
 // aten::nonzero(x) and aten::argwhere(x)
 Node* takeNonzero(Node* node) {
+  if (Node* made = takeMaskPlaces(node)) return made;
   return knownDtype(node->input(0)) ? take(node, insertBefore(node, "ipex_studio::nonzero", {node->input(0)}, 1))
                                     : nullptr;
 }
@@ -117,8 +134,9 @@ void splitNonzeroLines(Graph& graph, OriginTable& origins) {
 }
 
 bool isDataChoice(const Node* node) {
-  return isKind(node, "ipex_studio::masked_rows") || isKind(node, "ipex_studio::nonzero") ||
-         isKind(node, "ipex_studio::unique") || isKind(node, "ipex_studio::left_aligned");
+  return isKind(node, "ipex_studio::masked_rows") || isKind(node, "ipex_studio::mask_places") ||
+         isKind(node, "ipex_studio::nonzero") || isKind(node, "ipex_studio::unique") ||
+         isKind(node, "ipex_studio::left_aligned");
 }
 
 }  // namespace ipex_studio

@@ -9,7 +9,7 @@ namespace ipex_studio {
 
 // Writes an operator of ours for x[mask], masked_select, nonzero, argwhere, unique, and the question whether a mask
 // keeps the beginning of each row; before `node`, whose readers then read its results. Returns it; null if it is no
-// such node or nothing is known about its operands. The caller destroys the node.
+// such node or nothing is known about its operands. The caller destroys the node, and views that only it read.
 torch::jit::Node* replaceDataChoice(torch::jit::Node* node);
 
 // Writes nonzero and unbind for aten::nonzero_numpy and aten::where(x), whose lists regions then read through.

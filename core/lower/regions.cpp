@@ -259,7 +259,22 @@ class RegionBuilder {
                                            made->kind().toQualString()),
                                ids});
     ++result_.nodes_inside;
+    Node* view = node->inputs().empty() ? nullptr : node->input(0)->node();
     node->destroy();
+    // The views in between are computed by the operator, too.
+    while (isKind(made, "ipex_studio::mask_places") && view != made->input(0)->node()) {
+      Node* next = view->input(0)->node();
+      std::vector<OriginId> of_view = origins_.of(view);
+      auto& remarks = result_.remarks;
+      remarks.erase(std::remove_if(remarks.begin(), remarks.end(),
+                                   [&](const Remark& remark) {
+                                     return remark.kind == RemarkKind::kMissed && remark.origins == of_view;
+                                   }),
+                    remarks.end());
+      view->destroy();
+      ++result_.nodes_inside;
+      view = next;
+    }
     return true;
   }
 

@@ -29,7 +29,7 @@ using Ints = std::vector<std::int64_t>;
 namespace aten = torch::jit::aten;
 
 constexpr int kMaxNames = 16;
-constexpr std::int64_t kMaxPlaces = 1 << 20;
+constexpr std::int64_t kMaxPlaces = 1 << 20, kMaxSinglePlaces = 1 << 12;
 
 // An axis in every run: its size, as a constant or as a value, and the elements from one to the next, where known.
 struct Axis {
@@ -174,6 +174,19 @@ Value* memoryOf(Value* x) {
   return nullptr;
 }
 
+// The size of the last axis in every run, where it is a constant.
+std::optional<std::int64_t> lastSizeOf(const Value* x) {
+  const Node* node = x->node();
+  if (isShape(node)) {
+    const auto axes = axesOf(node->input(1), kMaxNames);
+    return axes && !axes->empty() ? axes->back().size : std::nullopt;
+  }
+  if (!isKind(node, "aten::pad") && !isKind(node, "aten::constant_pad_nd")) return std::nullopt;
+  const auto padding = constantInts(node->input(1));
+  const bool kept = padding && padding->size() >= 2 && (*padding)[0] == 0 && (*padding)[1] == 0;
+  return kept ? lastSizeOf(node->input(0)) : std::nullopt;
+}
+
 struct StridedMatch {
   Value* memory = nullptr;
   std::vector<Value*> sizes;  // nullptr: a constant, as in the example
@@ -194,6 +207,7 @@ std::optional<StridedMatch> matchStrided(PassContext& context, Node* node, Decli
   StridedMatch match;
   const bool from_begin = isNone(node->input(3)) || constantInt(node->input(3)) == 0;
   match.memory = memoryOf(x);
+  if (match.memory != nullptr && knownDtype(match.memory) != dtype) match.memory = nullptr;  // a view as another type
   const bool decided = strides && strides->size() == sizes->size() && from_begin && match.memory != nullptr &&
                        std::all_of(strides->begin(), strides->end(), [](std::int64_t stride) { return stride >= 0; });
   if (!decided) {
@@ -209,14 +223,12 @@ std::optional<StridedMatch> matchStrided(PassContext& context, Node* node, Decli
   match.seen = *sizes;
   match.strides = *strides;
   // Rows: the memory consists of whole ones where the tensor is a view of all of it with such a last axis.
-  const auto axes = isShape(x->node()) ? axesOf(x->node()->input(1), kMaxNames) : std::nullopt;
   const std::int64_t row = sizes->empty() ? 1 : sizes->back();
   const bool reads_rows =
-      axes && !axes->empty() && axes->back().size == row && row > 1 && strides->back() == 1 &&
-      match.sizes.back() == nullptr &&
+      row > 1 && lastSizeOf(x) == row && strides->back() == 1 && match.sizes.back() == nullptr &&
       std::all_of(strides->begin(), strides->end() - 1, [&](std::int64_t stride) { return stride % row == 0; });
   if (reads_rows) match.row = row;
-  if (c10::multiply_integers(*sizes) / match.row > kMaxPlaces) {
+  if (c10::multiply_integers(*sizes) / match.row > (match.row > 1 ? kMaxPlaces : kMaxSinglePlaces)) {
     *why = {reasons::kNotProfitable, "So many places are cheaper by strides."};
     return std::nullopt;
   }

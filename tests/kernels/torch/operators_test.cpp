@@ -199,6 +199,7 @@ TEST(Operators, SchemasStay) {
           "ipex_studio::optimizer_step.companions(str optimizer, float[] settings, Tensor(a!)[] parameters, Tensor[] "
           "gradients, Tensor(b!)[] states, Tensor(c!)[] companions, int step, float gradient_scale=1., float "
           "max_norm=0., bool skip_infinite=False, bool fast=False) -> float",
+          "ipex_studio::mask_places(Tensor mask, int[] sizes, bool may_repeat) -> Tensor",
           "ipex_studio::masked_rows(Tensor x, Tensor mask, int axis) -> Tensor",
           "ipex_studio::nonzero(Tensor x) -> Tensor",
           "ipex_studio::unique(Tensor x, bool return_inverse, bool return_counts) -> (Tensor, Tensor, Tensor)",
