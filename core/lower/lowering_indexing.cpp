@@ -351,8 +351,8 @@ LoweredOperand countedTo(Steps& steps, Value* end, at::ScalarType dtype) {
   return steps.add(OpKind::kCumulativeSum, {{"axis", std::int64_t{0}}}, {ones});
 }
 
-// aten::arange(end, dtype, …), (start, end, dtype, …) or (start, end, step, dtype, …) up to an integer: the cumulative sum
-// of ones, less one, from `start` on. All three may be known at run time only; computed once for each size.
+// aten::arange(end, dtype, …), (start, end, dtype, …) or (start, end, step, dtype, …) up to an integer: the cumulative
+// sum of ones, less one, from `start` on. All three may be known at run time only; computed once for each size.
 LoweredNode lowerArange(Node* node) {
   const std::size_t numbers = node->inputs().size() - 4;
   if (numbers < 1 || numbers > 3) decline(reasons::kUnsupportedAttribute, "This form stays in the interpreter.");

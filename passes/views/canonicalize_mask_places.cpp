@@ -6,9 +6,9 @@
 // those axes of x become one, of the mask's size. index_put that adds becomes index_add; masked_scatter by an expanded
 // mask of rows index_copy of the first rows of its source. Only nonzero is left between regions, and one of several for
 // the same mask.
-// Declines: unsupported-dtype (other than FP32; integers are read), shape-mismatch (rows that may be broadcast). Rows for
-// which alone a mask is asked are read by it, which takes fewer calls between regions than its places and a region do.
-// So are single elements, unless some are written by it, too.
+// Declines: unsupported-dtype (other than FP32; integers are read), shape-mismatch (rows that may be broadcast). Rows
+// for which alone a mask is asked are read by it, which takes fewer calls between regions than its places and a region
+// do. So are single elements, unless some are written by it, too.
 // Runs after canonicalize-masked-update, which needs no places, and record-shapes; before fuse-gather-scatter and
 // eliminate-common-subexpressions. Numerics: none.
 #include <algorithm>

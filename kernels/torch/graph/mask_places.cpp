@@ -1,5 +1,5 @@
-// ipex_studio::mask_places: the places that a mask chooses, counted over all of it, a row for each. The mask has the sizes
-// that are given; or, if it may repeat, it is expanded to them first.
+// ipex_studio::mask_places: the places that a mask chooses, counted over all of it, a row for each. The mask has the
+// sizes that are given; or, if it may repeat, it is expanded to them first.
 #include <torch/library.h>
 
 #include <ATen/Parallel.h>
