@@ -12,8 +12,11 @@
 // Runs after canonicalize-masked-update, which needs no places, and record-shapes; before fuse-gather-scatter and
 // eliminate-common-subexpressions. Numerics: none.
 #include <algorithm>
+#include <string>
+#include <unordered_set>
 
 #include "core/graph/fused_op.h"
+#include "core/graph/node_facts.h"
 #include "core/graph/rewrite_matches.h"
 #include "passes/match/mask_index.h"
 #include "passes/match/node_writer.h"
@@ -25,6 +28,8 @@ namespace {
 using torch::jit::Node;
 using torch::jit::Value;
 using Ints = std::vector<std::int64_t>;
+
+constexpr int kMaxFollowed = 64;  // nodes that keep sizes
 
 enum class Use { kRead, kWrite, kAdd, kScatter };
 
@@ -124,6 +129,42 @@ std::optional<PlacesMatch> matchPlaces(PassContext&, Node* node, Decline* why) {
   return matchMaskedScatter(node, why);
 }
 
+// True for a reshape to all sizes of one tensor, `sized`.
+bool isReshapedLike(const Node* reshape, const Value** sized) {
+  if (!isReshape(reshape) || !decidedElements(reshape->input(1))) return false;
+  const auto entries = reshape->input(1)->node()->inputs();
+  const auto sizes = knownSizes(reshape->output());
+  if (entries.empty() || !sizes) return false;
+  for (std::size_t axis = 0; axis < entries.size(); ++axis) {
+    const Node* size = entries[axis]->node();
+    const bool of_one = isKind(size, "aten::size") && size->inputs().size() == 2 &&
+                        constantInt(size->input(1)) == static_cast<std::int64_t>(axis) &&
+                        (axis == 0 || size->input(0) == *sized);
+    if (!of_one) return false;
+    *sized = size->input(0);
+  }
+  return knownSizes(*sized) == sizes;
+}
+
+// A tensor that has the sizes of x in every run, and was there before: a mask chooses the same places in both.
+Value* sizedAs(Value* x) {
+  static const std::unordered_set<std::string> kKeep = {"aten::clone",         "aten::contiguous",    "aten::index_put",
+                                                        "aten::index_copy",    "aten::index_add",     "aten::detach",
+                                                        "aten::slice_scatter", "aten::select_scatter"};
+  for (int followed = 0; followed < kMaxFollowed; ++followed) {
+    Node* node = x->node();
+    const Value* sized = nullptr;
+    if (kKeep.count(node->kind().toQualString()) != 0) {
+      x = node->input(0);
+    } else if (isReshapedLike(node, &sized)) {
+      x = node->input(1)->node()->input(0)->node()->input(0);
+    } else {
+      break;
+    }
+  }
+  return x;
+}
+
 class PlacesWriter {
  public:
   PlacesWriter(Rewriter& rewriter, Node* node, const PlacesMatch& match)
@@ -170,7 +211,7 @@ class PlacesWriter {
   std::vector<Value*> checkedOperands(Value* mask, bool may_repeat) {
     std::vector<Value*> entries;
     for (std::size_t axis = 0; axis < match_.index.axes; ++axis)
-      entries.push_back(write_.size(write_.node()->input(0), match_.index.axis + axis));
+      entries.push_back(write_.size(sizedAs(write_.node()->input(0)), match_.index.axis + axis));
     std::vector<Value*> operands{mask, masks_.list(entries)};
     if (may_repeat) operands.push_back(masks_.no());
     return operands;
