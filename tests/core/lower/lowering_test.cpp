@@ -19,6 +19,7 @@ void PrintTo(const Expression& expression, std::ostream* out) { *out << expressi
 class Lowering : public ::testing::TestWithParam<Expression> {};
 
 TEST_P(Lowering, IsOneRegionWithTheSameNumbers) {
+  torch::manual_seed(1);
   const Module module = scriptModule(
       "def forward(self, x):\n    x = torch.sigmoid(x) - 0.5\n    return " + std::string(GetParam().text) + "\n",
       {{"w", weight({8})}, {"b", weight({8})}, {"m", at::randn({8, 1, 1})}, {"low", at::scalar_tensor(-2.0)}});
@@ -297,6 +298,7 @@ const Expression kOddSizes[] = {
 class OddSizes : public ::testing::TestWithParam<Expression> {};
 
 TEST_P(OddSizes, GiveTheSameNumbers) {
+  torch::manual_seed(1);  // sums that happen to be near zero would be judged by their rounding
   const Module module = scriptModule("def forward(self, x):\n    x = torch.sigmoid(x) - 0.5\n    return " +
                                      std::string(GetParam().text) + "\n");
   expectSame(module, {{at::randn({2, 8, 6, 7})}});
