@@ -1,6 +1,6 @@
-// Tiles of products of integers by vpdpbusd that end as u8: sums are scaled, added to (or activated) and packed into
-// bytes in the registers, four vectors at a time where a panel has as many. No lane is clamped before it is packed, since packing
-// saturates and the plan of such tiles excludes values beyond 32 bits.
+// Tiles of products of integers by vpdpbusd that end as u8: sums are scaled, added to or activated, and packed into
+// bytes in the registers, four vectors at a time where a panel has as many. No lane is clamped before it is packed,
+// since packing saturates and the plan of such tiles excludes values beyond 32 bits.
 #if defined(IPEX_KERNELS_INT8_QUANTIZED_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef IPEX_KERNELS_INT8_QUANTIZED_TILE_INL_H
 #undef IPEX_KERNELS_INT8_QUANTIZED_TILE_INL_H
@@ -106,8 +106,8 @@ class ActivationV<IntegerActivation::kSilu> : public SiluPiecesV {
   explicit ActivationV(const Int8Tile& t) : SiluPiecesV(t.silu) {}
 };
 
-// Stores `rows` rows of sums as bytes of activated values, plus the addend's where there is one. A function of its own, since the activation's tables want the
-// registers that the sums had.
+// Stores `rows` rows of sums as bytes of activated values, plus the addend's where there is one. A function of its own,
+// since the activation's tables want the registers that the sums had.
 template <int kVectors, IntegerActivation kActivation, bool kAddend>
 HWY_NOINLINE void storeActivated(const Int8Tile& t, const __m512i* sums, int rows, const std::uint8_t* addend,
                                  std::uint8_t* c) {
