@@ -91,6 +91,14 @@ struct Case {
 // The text by which GoogleTest names a case.
 inline void PrintTo(const Case& test, std::ostream* out) { *out << test.spec; }
 
+// "convolution_7": the kind of the operation, and the number of the case in its list. For INSTANTIATE_TEST_SUITE_P.
+struct CaseName {
+  template <class Info>
+  std::string operator()(const Info& info) const {
+    return info.param.spec.substr(0, info.param.spec.find('{')) + "_" + std::to_string(info.index);
+  }
+};
+
 // The lists of cases, with the names of their tests. A new list is its file and a row here.
 // clang-format off: a longer name leaves the other lines as they are.
 #define IPEX_CASE_LISTS(LIST)                       \

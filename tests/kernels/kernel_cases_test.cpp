@@ -84,15 +84,10 @@ TEST_P(LayerCases, AgreesWithReference) {
   EXPECT_GE(taken, 2) << "nothing to compare";
 }
 
-std::string caseName(const testing::TestParamInfo<Case>& info) {
-  std::string name = info.param.spec.substr(0, info.param.spec.find('{'));
-  return name + "_" + std::to_string(info.index);
-}
-
-#define IPEX_TEST(name, cases) INSTANTIATE_TEST_SUITE_P(name, KernelCases, testing::ValuesIn(cases()), caseName);
+#define IPEX_TEST(name, cases) INSTANTIATE_TEST_SUITE_P(name, KernelCases, testing::ValuesIn(cases()), CaseName());
 IPEX_CASE_LISTS(IPEX_TEST)
 #undef IPEX_TEST
-INSTANTIATE_TEST_SUITE_P(Layer, LayerCases, testing::ValuesIn(layerCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(Layer, LayerCases, testing::ValuesIn(layerCases()), CaseName());
 
 }  // namespace
 }  // namespace ipex_studio::kernel_test

@@ -53,12 +53,7 @@ TEST_P(NanCases, StaysWhereTheReferenceKeepsIt) {
   }
 }
 
-std::string caseName(const testing::TestParamInfo<Case>& info) {
-  std::string name = info.param.spec.substr(0, info.param.spec.find('{'));
-  return name + "_" + std::to_string(info.index);
-}
-
-#define IPEX_TEST(name, cases) INSTANTIATE_TEST_SUITE_P(name, NanCases, testing::ValuesIn(cases()), caseName);
+#define IPEX_TEST(name, cases) INSTANTIATE_TEST_SUITE_P(name, NanCases, testing::ValuesIn(cases()), CaseName());
 IPEX_CASE_LISTS(IPEX_TEST)
 #undef IPEX_TEST
 
