@@ -67,7 +67,8 @@ class Search {
       const TensorDesc& desc = step.op->dst[d];
       Origins made = from;
       if (!isFloatDtype(desc.dtype)) made.clear();
-      if (isFloatDtype(desc.dtype) && desc.device.isHost() && changesFiniteness(step.spec))
+      const bool may_look = isFloatDtype(desc.dtype) && desc.device.isHost();
+      if (may_look && (changesFiniteness(step.spec) || desc.bytes() < unwantedBytes(from)))
         made = {{addCandidate(false, {index, static_cast<std::int32_t>(d), false, desc}), false}};
       Origins& origins = origins_[values_.placeOf(step.dst[d]).buffer];
       if (values_.fillsItsBuffer(step.dst[d])) origins.clear();  // else other parts of the buffer keep theirs
@@ -92,6 +93,14 @@ class Search {
   std::size_t addCandidate(bool is_input, const FiniteCheck& check) {
     candidates_.emplace_back(is_input, check);
     return candidates_.size() - 1;
+  }
+
+  // Bytes of the values that are not looked at so far.
+  std::size_t unwantedBytes(const Origins& origins) const {
+    std::size_t bytes = 0;
+    for (const auto& [candidate, allows_infinite] : origins)
+      bytes += wanted_.count(candidate) == 0 ? candidates_[candidate].second.desc.bytes() : 0;
+    return bytes;
   }
 
   static void add(std::size_t candidate, bool allows_infinite, Origins* to) {

@@ -2,8 +2,9 @@
 // (PreparedOp::needs_finite). Private to core/plan.
 //
 // Behind such a step NaN is not seen any more, so the plan looks where it may come from: at inputs, and at results of
-// steps that can make NaN or infinities of numbers, or numbers of them. Sums and products are taken to stay finite.
-// Constants are not looked at: what they do to results shows when an optimized model is verified.
+// steps that can make NaN or infinities of numbers, or numbers of them; or at results on the way, where less is to be
+// read. Sums and products are taken to stay finite. Constants are not looked at: what they do to results shows when an
+// optimized model is verified.
 #pragma once
 
 #include <cstdint>

@@ -198,6 +198,16 @@ bool PlanCompiler::computeOn(Device& device, const SizedOp& op, std::vector<Disp
   const PrepareArgs args = values_.argsOf(op.op, op.src, op.dims);
   KernelChoice choice = chooser_.choose(args, device, !splittable);
   declined->insert(declined->end(), choice.candidates.begin(), choice.candidates.end());
+  if (choice && splittable && clampsDearly(op, *choice.op)) {
+    for (std::size_t kept = op.op.post_ops.size(); kept-- > 0;) {
+      OpSpec shorter = op.op;
+      shorter.post_ops.resize(kept);
+      const KernelChoice head = chooser_.choose(values_.argsOf(shorter, op.src, op.dims), device, false);
+      if (!head || head.op->needs_finite) continue;
+      computeSplit(op, kept, nullptr, values_, *this);
+      return true;
+    }
+  }
   if (choice) {
     choice.candidates = std::move(*declined);
     const bool plain_concat = op.op.kind == OpKind::kConcat && op.op.post_ops.empty();
@@ -215,6 +225,15 @@ bool PlanCompiler::computeOn(Device& device, const SizedOp& op, std::vector<Disp
     }
   }
   return false;
+}
+
+bool PlanCompiler::clampsDearly(const SizedOp& op, const PreparedOp& prepared) const {
+  if (request_.any_above == nullptr || !prepared.needs_finite || op.src[0] < 0 || values_[op.src[0]].isConstant())
+    return false;
+  const PlanValues::Buffer& source = values_.buffer(values_.placeOf(op.src[0]).buffer);
+  // A clamp of its own reads and writes the result, which is looked at then.
+  constexpr std::size_t kPasses = 3;
+  return source.home == SlotHome::kInput && source.bytes > kPasses * prepared.dst[0].bytes();
 }
 
 // Follows a measured choice. False, with nothing computed, where it does not fit: it may come from a file, and layouts
@@ -237,6 +256,18 @@ bool PlanCompiler::computeMeasured(const SizedOp& op, const StepChoice& measured
   const std::vector<bool> dies = args.src_dies;
   KernelChoice choice = chooser_.chooseNamed(args, measured.kernel);
   if (!choice) return false;
+  const bool splittable = !op.op.post_ops.empty() && op.op.kind != OpKind::kPointwise && op.dst.size() == 1;
+  if (splittable && clampsDearly(op, *choice.op)) {
+    PrepareArgs shorter = args;
+    for (std::size_t fewer = kept; fewer-- > 0;) {
+      shorter.spec.post_ops.resize(fewer);
+      const KernelChoice head = chooser_.chooseNamed(shorter, measured.kernel);
+      if (!head || head.op->needs_finite) continue;
+      const StepChoice measured_head = headOf(measured, op.op, fewer);
+      computeSplit(op, fewer, &measured_head, values_, *this);
+      return true;
+    }
+  }
   choice.candidates = measured.candidates;
   addStep(choice, op, dies);
   return true;

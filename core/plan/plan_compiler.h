@@ -35,6 +35,9 @@ class PlanCompiler final : private OperationSink {
   void noteView(const SizedOp&) override {}
   std::int32_t rowMajor(std::int32_t value, const StepLabel& label) override;
 
+  // True if the plan would look for NaN in a large input for the sake of this operation's clamp alone, so that a clamp
+  // of our own costs less.
+  bool clampsDearly(const SizedOp& op, const PreparedOp& prepared) const;
   bool computeMeasured(const SizedOp& op, const StepChoice& measured);
   bool computeOn(Device& device, const SizedOp& op, std::vector<DispatchRecord>* declined);
   void addStep(const KernelChoice& choice, const SizedOp& op, const std::vector<bool>& dies);

@@ -156,6 +156,49 @@ TEST(FiniteChecks, SeeThatNanIsReplaced) {
   EXPECT_EQ(runWith(nodes, 4, kNan, 1), "");
 }
 
+// Steps of a clamped product of many rows, and what it says of NaN in the first of them.
+std::pair<std::string, std::string> stepsOfProduct(std::int64_t inputs, std::int64_t outputs, bool measured) {
+  RandomPlan random;
+  const std::string sizes = "[" + std::to_string(outputs) + "," + std::to_string(inputs) + "]";
+  random.spec =
+      planSpecFromText(R"({"plan":1,"inputs":[["f32",2]],"constants":[{"dtype":"f32","sizes":)" + sizes +
+                       R"(}],"nodes":[)" + node("linear", "linear{}|relu", "[0,1,-1]", 2) + R"(],"outputs":[2]})");
+  const TensorDesc x = contiguousDesc(DType::kF32, {64, inputs}), w = contiguousDesc(DType::kF32, {outputs, inputs});
+  random.inputs = {{x, std::vector<float>(static_cast<std::size_t>(x.dims.count()), 0.5f), {}}};
+  random.constants = {{w, std::vector<float>(static_cast<std::size_t>(w.dims.count()), 0.25f), {}}};
+  random.ints = {0};
+  PlanRequest request = testing::requestFor(random, random.inputs, false, 1);
+  request.any_above = anyAboveFor(request.target.isa);
+  if (measured) {
+    PlanChoices choices;
+    choices[0] = {"linear_onednn", 1, {"ab", "ab", ""}, {}};
+    request.choices = std::make_shared<const PlanChoices>(choices);
+  }
+  WeightCache weights;
+  const auto plan = Plan::compile(random.spec, request, kernels(), weights);
+  std::string steps;
+  for (const StepRecord& step : plan->steps()) steps += step.spec + ";";
+  Plan::Instance instance(*plan);
+  EXPECT_EQ(testing::runOnce(instance, *plan, random.inputs)[0][0], 0.125f * static_cast<float>(inputs));
+  random.inputs[0].values[3] = kNan;
+  try {
+    return {steps, std::isnan(testing::runOnce(instance, *plan, random.inputs)[0][0]) ? "NaN" : "a number"};
+  } catch (const Error& problem) {
+    return {steps, problem.what()};
+  }
+}
+
+TEST(FiniteChecks, LargeInputsOfSmallResultsAreNotRead) {
+  for (const bool measured : {false, true}) {
+    const auto small = stepsOfProduct(256, 8, measured);
+    EXPECT_EQ(small.first, "linear{};pointwise{}|relu;");
+    EXPECT_EQ(small.second, "NaN");
+    const auto large = stepsOfProduct(256, 256, measured);
+    EXPECT_TRUE(large.first == "linear{}|relu;") << large.first;
+    EXPECT_NE(large.second, "a number");
+  }
+}
+
 void expectFound(const TensorDesc& desc) {
   const std::size_t size = elementBytes(desc.dtype);
   std::vector<char> bytes(desc.bytes() + 64, 0);
