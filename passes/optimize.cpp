@@ -142,7 +142,7 @@ void rewriteModel(FrozenModel frozen, const OptimizeOptions& options, Observer& 
 
   OptimizeOptions passes_only = options;
   if (!passes_only.capabilities) passes_only.capabilities = capabilitiesOf(deviceOf(options));
-  // What was converted to BF16, or traced under autocast, computes so wherever that pays.
+  // A model that was converted to BF16, or traced under autocast, computes so wherever that pays.
   if (options.precision == Precision::kFp32 && !options.calibrate && passes_only.capabilities->bf16 &&
       multipliesInBf16(*graph)) {
     passes_only.precision = Precision::kBf16;

@@ -1,4 +1,4 @@
-// What keeps the body of a loop from being one region. Private to regions.cpp and its tests.
+// The nodes that keep the body of a loop from being one region. Private to regions.cpp and its tests.
 #pragma once
 
 #include <functional>

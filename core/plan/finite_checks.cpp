@@ -1,4 +1,4 @@
-// Where NaN may come from, and the look at values.
+// Finds the values that NaN may come from, and looks at them.
 #include "core/plan/finite_checks.h"
 
 #include <algorithm>

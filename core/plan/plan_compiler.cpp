@@ -32,6 +32,11 @@ StepChoice headOf(const StepChoice& measured, const OpSpec& op, std::size_t kept
   return head;
 }
 
+// True if post-operations of the operation may become a step of their own.
+bool isSplittable(const SizedOp& op) {
+  return !op.op.post_ops.empty() && op.op.kind != OpKind::kPointwise && op.dst.size() == 1;
+}
+
 // Expected time of a step on the host: rough, since it is compared with copies that it would need elsewhere.
 double hostNs(const TracedStep& step, std::int32_t threads) {
   constexpr double kStep_ns = 1000, kBytesPerNs = 8, kFlopsPerNs = 20;
@@ -194,7 +199,7 @@ void PlanCompiler::compute(const SizedOp& op, const StepChoice* measured) {
 // takes it, not even without some of its post-operations. Post-operations that no kernel takes are split off into a
 // step of their own, never sent to the reference; the operation keeps as many as some kernel takes.
 bool PlanCompiler::computeOn(Device& device, const SizedOp& op, std::vector<DispatchRecord>* declined) {
-  const bool splittable = !op.op.post_ops.empty() && op.op.kind != OpKind::kPointwise && op.dst.size() == 1;
+  const bool splittable = isSplittable(op);
   const PrepareArgs args = values_.argsOf(op.op, op.src, op.dims);
   KernelChoice choice = chooser_.choose(args, device, !splittable);
   declined->insert(declined->end(), choice.candidates.begin(), choice.candidates.end());
@@ -256,8 +261,7 @@ bool PlanCompiler::computeMeasured(const SizedOp& op, const StepChoice& measured
   const std::vector<bool> dies = args.src_dies;
   KernelChoice choice = chooser_.chooseNamed(args, measured.kernel);
   if (!choice) return false;
-  const bool splittable = !op.op.post_ops.empty() && op.op.kind != OpKind::kPointwise && op.dst.size() == 1;
-  if (splittable && clampsDearly(op, *choice.op)) {
+  if (isSplittable(op) && clampsDearly(op, *choice.op)) {
     PrepareArgs shorter = args;
     for (std::size_t fewer = kept; fewer-- > 0;) {
       shorter.spec.post_ops.resize(fewer);

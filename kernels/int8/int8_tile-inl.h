@@ -190,19 +190,19 @@ HWY_INLINE void finishColumns(D d, const Int8Tile& tile, const std::int32_t* sum
     auto product = hn::ConvertTo(d, sum);
     if (kEnd == TileEnd::kAny && t.row_scale != nullptr) product = hn::Mul(product, hn::Set(d, t.row_scale[r]));
     auto v = hn::MulAdd(product, scale, offset);
-    auto added = hn::Zero(d);
+    auto addend = hn::Zero(d);
     if constexpr (!std::is_void_v<Addend>) {
       if constexpr (sizeof(Addend) == 1) {
-        added = hn::Mul(factor, loadBytes(d, o));
+        addend = loadBytes(d, o);
       } else {
-        added = hn::Mul(factor, hn::LoadU(d, o));
+        addend = hn::LoadU(d, o);
       }
       o += t.addend_stride;
-      if (!t.adds_last) v = hn::Add(v, added);
+      if (!t.adds_last) v = hn::MulAdd(factor, addend, v);
     }
     if constexpr (kEnd == TileEnd::kSiluOfBytes) v = silu(v);
     if constexpr (kEnd == TileEnd::kAny) v = activated(d, t.activation, t.activated_scale, t.activated_offset, v);
-    if (!std::is_void_v<Addend> && t.adds_last) v = hn::Add(v, added);
+    if (!std::is_void_v<Addend> && t.adds_last) v = hn::MulAdd(factor, addend, v);
     // Max and Min return their second argument when one is NaN: bytes become the lowest, floats stay.
     if constexpr (sizeof(Result) == 1) {
       storeRounded(d, hn::Min(hn::Max(v, low), high), c);

@@ -2,9 +2,9 @@
 //   before  %v = view(%x, [n, 4])           %y = as_strided(%v, [%k, 8, 4], [16, 4, 1], None)
 //   after   %r = reshape(%x, [-1, 4])       %i = arange(%k) * 4 + arange(8), flattened
 //           %y = reshape(index_select(%r, 0, %i), [%k, 8, 4])
-// Where x is row-major, what as_strided reads depends on the numbers of x alone, whatever views lie in between; strides
-// are constants. Rows are as long as the last axis, if that divides all strides, else single elements. Places outside
-// of x have no plan, and libtorch refuses them.
+// A row-major x is read by its numbers alone, whatever views lie in between; strides are constants. Rows are as long as
+// the last axis, if that divides all strides, else single elements. Places outside of x have no plan, and libtorch
+// refuses them.
 // Declines: value-may-be-aliased-or-written, not-profitable (very many places), unsupported-attribute (strides or an
 // offset of the run, memory whose order is not known), unsupported-dtype.
 // Runs after fold-constants and record-shapes; before whatever looks for products. Numerics: none.

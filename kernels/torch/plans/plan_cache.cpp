@@ -342,7 +342,7 @@ std::vector<const void*> PlanCache::constantData() const {
 }
 
 void PlanCache::moveConstants(const Plan& plan) {
-  // Who measured kernels waits for the best plan, and measures it; others wait for the first result.
+  // Callers that measured kernels wait for the best plan, and measure it; others wait for the first result.
   const bool beside = choices_.empty() && !tuning_;
   for (const PlanConstant& constant : plan.constants()) {
     if (!constant.computed && !moved_.insert(constant.memory.begin).second) continue;

@@ -162,7 +162,7 @@ TEST(DevicePlan, InputsAndResultsStayWhereTheDeviceReachesThem) {
   const DeviceRun run(nodes, "[5,4]", {OpKind::kPointwise, OpKind::kReorder});
   EXPECT_EQ(run.wrong(), "");
   EXPECT_TRUE(copiesOf(*run.plan).empty());
-  // What the host computes is copied: its memory may be used again before the device has read it.
+  // Values that the host computes are copied: their memory may be used again before the device has read it.
   const DeviceRun between(nodeOf("softmax{axis=1}", "[0,-1]", 3) + "," + nodeOf("pointwise{}|add(0)", "[3,0]", 4),
                           "[4]", {OpKind::kPointwise});
   EXPECT_EQ(between.wrong(), "");
