@@ -2,8 +2,9 @@
 import torch
 
 from ..optim import cat_bfloat16_float, split_float_bfloat16
+from . import _weight_only_operators
 
-_library = None  # kept, for the operators live as long as it does
+_libraries = []  # kept, for the operators live as long as they do
 
 
 def _rnnt_embedding(weight: torch.Tensor, labels: torch.Tensor, out: torch.Tensor, first_label: int, batch: int,
@@ -38,10 +39,12 @@ _OPERATORS = (
 
 def install() -> None:
     """Registers them, where torch (since 2.0) lets several libraries share a namespace."""
-    global _library
-    if _library is not None or torch.__version__.startswith("1."):
+    if _libraries or torch.__version__.startswith("1."):
         return
-    _library = torch.library.Library("torch_ipex", "FRAGMENT")
-    for schema, function in _OPERATORS:
-        _library.define(schema)
-        _library.impl(schema.partition("(")[0], function, "CompositeExplicitAutograd")
+    for namespace, operators in (("torch_ipex", _OPERATORS + _weight_only_operators.TORCH_IPEX),
+                                 ("ipex_prepack", _weight_only_operators.IPEX_PREPACK)):
+        library = torch.library.Library(namespace, "FRAGMENT")
+        _libraries.append(library)
+        for schema, function in operators:
+            library.define(schema)
+            library.impl(schema.partition("(")[0], function, "CompositeExplicitAutograd")

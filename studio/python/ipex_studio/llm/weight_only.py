@@ -23,7 +23,8 @@ def _pack(nibbles: torch.Tensor) -> torch.Tensor:
     return (blocks[:, :, 0] | blocks[:, :, 1] << 4).flatten(1).contiguous()
 
 
-def _unpack(packed: torch.Tensor, depth: int) -> torch.Tensor:
+def unpacked(packed: torch.Tensor, depth: int) -> torch.Tensor:
+    """The nibbles (N, depth) of a layer's weight."""
     blocks = packed.view(len(packed), -1, _BLOCK // 2)
     return torch.stack((blocks & 15, blocks >> 4), 2).flatten(1)[:, :depth]
 
@@ -132,7 +133,7 @@ class WeightOnlyQuantizedLinear(torch.nn.Module):
 
     def dequantized(self) -> torch.Tensor:
         """The weights as float32 (N, K)."""
-        places = _unpack(self.weight, self.in_features) if self.bits == 4 else self.weight
+        places = unpacked(self.weight, self.in_features) if self.bits == 4 else self.weight
         levels = torch.tensor(_engine.NF4_LEVELS)[places.long()] if self.kind == "nf4" else places.float()
         if self.bits == 4 and self.kind == "even":
             levels = levels - _ZERO

@@ -33,8 +33,10 @@ from ._mappings import (QConfigSmoothQuant, QConfigWoq, WoqActQuantMode, WoqLowp
                         default_dynamic_qconfig, default_dynamic_qconfig_mapping, default_static_qconfig,
                         default_static_qconfig_mapping, get_smooth_quant_qconfig_mapping,
                         get_weight_only_quant_qconfig_mapping)
+from ._weights import dequantize_per_block, dequantize_per_channel, quantize_per_block, quantize_per_channel
 
 __all__ = ["QConfigSmoothQuant", "QConfigWoq", "QuantConf", "WoqActQuantMode", "WoqLowpMode", "WoqWeightDtype",
            "WoqWeightQScheme", "autotune", "calibrate", "convert", "default_dynamic_qconfig",
            "default_dynamic_qconfig_mapping", "default_static_qconfig", "default_static_qconfig_mapping",
-           "get_smooth_quant_qconfig_mapping", "get_weight_only_quant_qconfig_mapping", "prepare"]
+           "dequantize_per_block", "dequantize_per_channel", "get_smooth_quant_qconfig_mapping",
+           "get_weight_only_quant_qconfig_mapping", "prepare", "quantize_per_block", "quantize_per_channel"]

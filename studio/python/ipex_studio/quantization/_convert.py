@@ -14,6 +14,7 @@ from ..errors import Error
 from . import _calibrate
 from ._mappings import Settings, read_configure
 from ._models import Quantization, arguments_of, flat
+from ._weight_only import WeightOnlyQuantizedLinear
 
 _PREPARED, _CONVERTED = "calibrated", "quantized"
 
@@ -51,7 +52,7 @@ def prepare_by(settings: Settings, model: torch.nn.Module, example_inputs: Any =
             logger.warning("Batch normalization is not folded: %s", problem)
     patch(prepared, _PREPARED)
     prepared.__dict__["_ipex_quantization"] = quantization = Quantization(settings)
-    if example_inputs is not None or example_kwarg_inputs:
+    if settings.mode != "weight-only" and (example_inputs is not None or example_kwarg_inputs):
         args = example_inputs if isinstance(example_inputs, (tuple, list)) else \
             () if example_inputs is None else (example_inputs,)
         kwargs = dict(example_kwarg_inputs or {})
@@ -85,6 +86,9 @@ def _convert(model: torch.nn.Module, inplace: bool = False) -> torch.nn.Module:
     converted = model if inplace else shadow_of(model)
     if inplace:
         converted.__class__ = type(model)._ipex_base
+    if quantization.settings.mode == "weight-only":
+        converted.__dict__.pop("_ipex_quantization", None)
+        return _with_packed_weights(converted, quantization.settings)
     if quantization.settings.mode == "dynamic" and _takes_dynamic_layers(converted):
         converted.__dict__.pop("_ipex_quantization", None)
         return _with_dynamic_layers(converted, quantization.settings)
@@ -104,6 +108,25 @@ def _with_dynamic_layers(model: torch.nn.Module, settings: Settings) -> torch.nn
     kept = linears if "linear" in settings.kept_kinds else [name for name in linears if settings.keeps(name)]
     spec = {name: torch.ao.quantization.per_channel_dynamic_qconfig for name in linears if name not in kept}
     return torch.ao.quantization.quantize_dynamic(model, spec, inplace=True) if spec else model
+
+
+def _with_packed_weights(model: torch.nn.Module, settings: Settings) -> torch.nn.Module:
+    """The model with weights of its linear layers as integers."""
+    if type(model) is torch.nn.Linear:
+        return model if "linear" in settings.kept_kinds else _packed(model, settings)
+    made: Dict[torch.nn.Module, torch.nn.Module] = {}  # a layer that is called in several places stays one
+    for path, module in list(model.named_modules()):
+        for name, child in module._modules.items():
+            kept = "linear" in settings.kept_kinds or settings.keeps(f"{path}.{name}" if path else name)
+            if type(child) is torch.nn.Linear and not kept:
+                made[child] = made.get(child) or _packed(child, settings)
+                module._modules[name] = made[child]
+    return model
+
+
+def _packed(linear: torch.nn.Linear, settings: Settings) -> WeightOnlyQuantizedLinear:
+    linear.qconfig = settings.weights
+    return WeightOnlyQuantizedLinear.from_float(linear)
 
 
 class _Modules:

@@ -18,7 +18,8 @@ default_dynamic_qconfig_mapping = QConfigMapping().set_global(default_dynamic_qc
 QConfigSmoothQuant = collections.namedtuple(
     "QConfigSmoothQuant", ["activation", "weight", "alpha", "act_ic_observer", "wei_ic_observer", "share_weight_observers"])
 QConfigWoq = collections.namedtuple(
-    "QConfigWoq", ["activation", "weight", "weight_dtype", "lowp_mode", "act_quant_mode", "group_size", "weight_qscheme"])
+    "QConfigWoq", ["activation", "weight", "lowp_mode", "act_quant_mode", "weight_dtype", "group_size",
+                   "cache_weight_for_large_batch", "weight_qscheme"])
 
 
 class WoqWeightDtype(enum.IntEnum):
@@ -58,14 +59,24 @@ def get_weight_only_quant_qconfig_mapping(*, weight_dtype: int = WoqWeightDtype.
                                           act_quant_mode: int = WoqActQuantMode.PER_BATCH_IC_BLOCK_SYM,
                                           group_size: int = -1,
                                           weight_qscheme: int = WoqWeightQScheme.UNDEFINED) -> QConfigMapping:
-    """Weights of linear layers as integers, products in FP32. Weights are symmetric; `group_size` of them in a row share
-    a scale, -1: all of a row in INT8, 128 in INT4 and NF4."""
+    """Weights of linear layers as integers, products as sums in FP32.
+
+    `group_size` weights in a row share a scale, -1: all of a row. Weights have zero points unless they are NF4, or INT8 with
+    a lowp_mode of INT8, or `weight_qscheme` is SYMMETRIC. The other arguments allow precisions lower than FP32, of which
+    none is used.
+    """
     if weight_dtype not in (WoqWeightDtype.INT8, WoqWeightDtype.INT4, WoqWeightDtype.NF4):
         raise Error("Weights are stored as INT8, INT4 or NF4: give weight_dtype one of these.", exit_code=5)
-    if group_size != -1 and (group_size <= 0 or group_size % 32 != 0):
-        raise ValueError(f"group_size is -1 or a multiple of 32, not {group_size}.")
-    qconfig = QConfigWoq(PlaceholderObserver.with_args(dtype=torch.float32), _weights, WoqWeightDtype(weight_dtype),
-                         WoqLowpMode(lowp_mode), WoqActQuantMode(act_quant_mode), group_size,
+    if group_size != -1 and (group_size <= 0 or group_size & (group_size - 1) and group_size % 32 != 0):
+        raise ValueError(f"group_size is -1, a power of 2 or a multiple of 32, not {group_size}.")
+    symmetric = weight_dtype == WoqWeightDtype.NF4 or \
+        weight_dtype == WoqWeightDtype.INT8 and lowp_mode == WoqLowpMode.INT8
+    assert not (symmetric and weight_qscheme == WoqWeightQScheme.ASYMMETRIC), \
+        "NF4, and INT8 with a lowp_mode of INT8, have symmetric weights."
+    if weight_qscheme == WoqWeightQScheme.UNDEFINED:
+        weight_qscheme = WoqWeightQScheme.SYMMETRIC if symmetric else WoqWeightQScheme.ASYMMETRIC
+    qconfig = QConfigWoq(PlaceholderObserver.with_args(dtype=torch.float32), _weights, WoqLowpMode(lowp_mode),
+                         WoqActQuantMode(act_quant_mode), WoqWeightDtype(weight_dtype), group_size, False,
                          WoqWeightQScheme(weight_qscheme))
     return QConfigMapping().set_global(qconfig)
 
@@ -76,9 +87,7 @@ class Settings(NamedTuple):
     observer: str = "auto"
     symmetric: bool = False
     alpha: float = 0.0
-    weight_bits: int = 8
-    weight_levels: str = "even"  # of 4 bits; "nf4"
-    group: int = 0
+    weights: Optional[QConfigWoq] = None  # of "weight-only"
     kept_names: FrozenSet[str] = frozenset()
     kept_kinds: FrozenSet[str] = frozenset()
 
@@ -105,10 +114,7 @@ def read_configure(configure: Any) -> Settings:
     if qconfig is None:
         raise AssertionError("The qconfig mapping has no global qconfig: call set_global().")
     if isinstance(qconfig, QConfigWoq):
-        four_bits = qconfig.weight_dtype in (WoqWeightDtype.INT4, WoqWeightDtype.NF4)
-        return Settings("weight-only", weight_bits=4 if four_bits else 8,
-                        weight_levels="nf4" if qconfig.weight_dtype == WoqWeightDtype.NF4 else "even",
-                        group=qconfig.group_size if qconfig.group_size > 0 else 128 if four_bits else 0)
+        return Settings("weight-only", weights=qconfig, kept_names=kept_names, kept_kinds=kept_kinds)
     activation, weight = qconfig.activation(), qconfig.weight()
     assert not isinstance(weight, PlaceholderObserver) and weight.dtype == torch.qint8, \
         "Weights are quantized to torch.qint8: give the qconfig an observer of that dtype."

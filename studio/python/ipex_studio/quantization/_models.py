@@ -136,9 +136,7 @@ class Quantization:
             return self.recipe
         if self.settings.mode != "static":
             return json.dumps({"format": "ipex-studio-recipe", "version": 1, "mode": self.settings.mode, "values": [],
-                               "nodes": [], **({"weight_bits": self.settings.weight_bits, "group": self.settings.group,
-                                                "weight_levels": self.settings.weight_levels}
-                                               if self.settings.mode == "weight-only" else {})})
+                               "nodes": []})
         if self.text is not None:
             observed = _embedded(self.text)
             return self._edited(self._quantizer.read(self.text, observed, "the configuration"), symmetric=False)
