@@ -6,7 +6,7 @@
 
 Each PYTHON is an interpreter: one that finds ipex_studio and not the extension, one that finds the extension. The tests are
 written for the torch of their tag (v2.8.0+cpu: torch 2.8, expecttest, torchvision; some take transformers). Nothing is
-fetched. Each file runs in processes of its own, test by test; a test that ends its process or takes too long is one row,
+fetched. `python`, which some tests start, is the interpreter under judgement, and finds the alias, too. Each file runs in processes of its own, test by test; a test that ends its process or takes too long is one row,
 and the next process goes on behind it. `--baseline` takes the real thing's results from an earlier --json.
 
 The table has a row a test: what it did under either, and the reason where the two differ. Its head says how many of the
@@ -18,8 +18,10 @@ import json
 import os
 import pathlib
 import selectors
+import shlex
 import subprocess
 import sys
+import tempfile
 import time
 
 # What the tests ask for: the public interface; operators by their names; kinds of graph nodes; internals.
@@ -104,18 +106,33 @@ def _first_line(problem):
 def run_file(python, path, alias, timeout):
     """{test: {"outcome", "reason"}} of one file."""
     rows, skip, total = {}, 0, None
-    while total is None or skip < total:
-        total, ended = run_from(python, path, alias, timeout, skip, rows)
-        if ended is None:
-            break
-        skip = ended
+    with tempfile.TemporaryDirectory() as folder:
+        environment = environment_of(python, alias, pathlib.Path(folder))
+        while total is None or skip < total:
+            total, ended = run_from(python, path, alias, timeout, skip, rows, environment)
+            if ended is None:
+                break
+            skip = ended
     return rows
 
 
-def run_from(python, path, alias, timeout, skip, rows):
+def environment_of(python, alias, folder):
+    """Variables by which processes that a test starts find the interpreter as `python`, and the alias. `folder` is empty."""
+    variables = {**os.environ, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "2")}
+    starter = folder / "python"
+    starter.write_text(f"#!/bin/sh\nexec {shlex.quote(python)} \"$@\"\n", encoding="utf-8")
+    starter.chmod(0o755)
+    variables["PATH"] = os.pathsep.join([str(folder), os.path.dirname(python) or os.curdir, os.environ.get("PATH", os.defpath)])
+    if alias:
+        install = "import pathlib, sys; from ipex_studio import alias; alias.install(pathlib.Path(sys.argv[1]))"
+        subprocess.run([python, "-c", install, str(folder)], check=True, stdout=subprocess.DEVNULL)
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    return variables
+
+
+def run_from(python, path, alias, timeout, skip, rows, environment):
     """Fills rows from test number `skip` on; returns the number of tests, and where to go on, or None."""
     words = [python, os.path.abspath(__file__), "--child", str(path), "--skip", str(skip)] + (["--alias"] if alias else [])
-    environment = {**os.environ, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "2")}
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
                           env=environment, cwd=os.path.dirname(path)) as process:
         running, number, total = "(import)", skip, None

@@ -15,7 +15,7 @@ JUDGES = pathlib.Path(__file__).resolve().parents[2] / "judges"
 PACKAGE = pathlib.Path(ipex_studio.__file__).parent.parent
 
 TESTS = '''
-import os, time, unittest
+import os, subprocess, sys, time, unittest
 import torch
 import intel_extension_for_pytorch as ipex
 from intel_extension_for_pytorch.nn.functional import interaction
@@ -38,7 +38,9 @@ class Made(unittest.TestCase):
         time.sleep(60)
 
     def test_6_passes(self):
-        pass
+        command = "import importlib.util, sys; print(sys.version, importlib.util.find_spec('intel_extension_for_pytorch') is None)"
+        started = subprocess.run(["python", "-c", command], text=True, capture_output=True)
+        self.assertEqual(started.stdout.strip(), f"{sys.version} False", started.stderr)
 '''
 
 
