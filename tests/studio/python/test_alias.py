@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import torch
 
@@ -128,6 +129,19 @@ class Activated(unittest.TestCase):
         expected = layer(torch.ones(1, 3, 9))
         self.assertTrue(is_contiguous_channels_last_1d(to_channels_last_1d(layer).weight))
         torch.testing.assert_close(layer(torch.ones(1, 3, 9)), expected)
+
+    def test_embedding_bags_may_be_put_in_the_place_of_torchs(self):
+        alias.activate()
+        import intel_extension_for_pytorch as ipex
+        functions = ipex.nn.functional._embeddingbag
+        bag = torch.nn.EmbeddingBag(10, 3, mode="sum", sparse=True)
+        arguments = torch.tensor([1, 2, 4, 5]), torch.tensor([0, 3])
+        wanted = bag(*arguments)
+        with unittest.mock.patch.object(torch, "embedding_bag", functions._embeddingbag):
+            result = bag(*arguments)
+        result.sum().backward()
+        self.assertTrue(torch.equal(result, wanted) and bag.weight.grad.is_sparse)
+        self.assertIs(torch.embedding_bag, functions.torch_embedding_bag)
 
     def test_modules_without_memory(self):
         alias.activate()
