@@ -304,6 +304,19 @@ class Later(Case):
             found.append(sqnr(traced(x), wanted))
         self.assertGreater(found[1], found[0] + 3)
 
+    def test_a_trace_that_is_not_frozen_can_be_saved(self):
+        x = torch.randn(4, 64)
+        converted = []
+        for _ in range(2):  # of which one file holds both
+            prepared = prepare(nn.Sequential(nn.Linear(64, 64), nn.ReLU()).eval(), default_static_qconfig_mapping,
+                               example_inputs=x)
+            prepared(x)
+            converted.append(convert(prepared))
+        with torch.no_grad():
+            traced = torch.jit.trace(nn.Sequential(*converted).eval(), x)
+            traced.save(self.path("traced.pt"))
+            self.assertTrue(torch.equal(torch.jit.load(self.path("traced.pt"))(x), traced(x)))
+
     def test_dynamic_and_weight_only(self):
         model, x = linears(), torch.randn(16, 64)
         wanted = model(x)

@@ -1,5 +1,6 @@
 """prepare() and convert(), and what models are between and after them."""
 import functools
+import itertools
 import os
 from typing import Any, Dict, Optional, Tuple, Union
 
@@ -16,6 +17,7 @@ from ._mappings import Settings, read_configure
 from ._models import Quantization, arguments_of, flat
 from ._weight_only import WeightOnlyQuantizedLinear
 
+_numbers = itertools.count()
 _PREPARED, _CONVERTED = "calibrated", "quantized"
 
 
@@ -161,7 +163,8 @@ class _Modules:
             # A function becomes part of a trace; the tracer takes no module that is not the traced model's own.
             graph = self._quantization.portable()._c._get_method("forward").graph.copy()
             graph.eraseInput(0)
-            self._stock = torch._C._create_function_from_graph("forward", graph)
+            name = f"__torch__.ipex_studio_quantized_{next(_numbers)}"  # a file finds it by a name of its own
+            self._stock = torch._C._create_function_from_graph(name, graph)
             return self._stock
 
 
