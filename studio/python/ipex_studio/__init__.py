@@ -55,7 +55,7 @@ _install_xpu(optimize=optimize, FP32MathMode=FP32MathMode, get_fp32_math_mode=ge
 
 def __getattr__(name: str):
     """Gives parts of the package that few scripts need when they are asked for."""
-    if name not in ("alias", "llm", "nn", "ops", "quantization"):
+    if name not in ("alias", "cpu", "llm", "nn", "ops", "quantization"):
         raise AttributeError(f"module 'ipex_studio' has no attribute '{name}'")
     import importlib
     return importlib.import_module("." + name, __name__)

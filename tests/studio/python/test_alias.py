@@ -105,6 +105,21 @@ class Activated(unittest.TestCase):
         self.assertNotIsInstance(ipex.optimize(torch.nn.Conv2d(3, 3, 3).train()), _IPEXLinear)
         self.assertIs(FrozenBatchNorm2d, ipex_studio.nn.modules.FrozenBatchNorm2d)
 
+    def test_runtime(self):
+        alias.activate()
+        import intel_extension_for_pytorch as ipex
+        self.assertIs(ipex.cpu.runtime.Task, ipex_studio.cpu.runtime.Task)
+        self.assertTrue(ipex._C.is_runtime_ext_enabled())
+        pool = ipex._C.get_current_cpu_pool()
+        self.assertTrue(ipex._C.is_same_core_affinity_setting(pool.core_ids))
+        self.assertEqual(float(ipex.cpu.runtime._MultiStreamBenchmarkModule(torch.nn.ReLU())(torch.tensor(-1.0))), 0)
+        threads = torch.get_num_threads()
+        ipex._C.set_cpu_pool(ipex.cpu.runtime.CPUPool(pool.core_ids[:1]))
+        self.assertEqual((ipex._C.get_process_available_cores(), torch.get_num_threads()), (pool.core_ids[:1], 1))
+        ipex._C.set_cpu_pool(pool)
+        torch.set_num_threads(threads)
+        self.assertEqual(ipex._C.get_process_available_cores(), pool.core_ids)
+
     @unittest.skipIf(torch.__version__.startswith("1."), "torch 1.13 lets no two libraries share a namespace")
     def test_operators_by_name(self):
         alias.activate()

@@ -1,14 +1,15 @@
 """intel_extension_for_pytorch._C: what scripts ask about the machine, and switches whose work plans do anyway."""
 import functools
-import os
 from typing import FrozenSet, List
 
 import torch
 
 from .. import _automatic
 from .._math_mode import FP32MathMode, get_fp32_math_mode, set_fp32_math_mode
+from ..cpu.runtime import CPUPool
+from ..cpu.runtime.cores import bind, bound_cores
 
-__all__ = ["FP32MathMode", "get_fp32_math_mode", "set_fp32_math_mode"]
+__all__ = ["CPUPool", "FP32MathMode", "get_fp32_math_mode", "set_fp32_math_mode"]
 
 
 @functools.lru_cache(maxsize=None)
@@ -125,7 +126,33 @@ def mkldnn_set_verbose(level: int) -> int:
 
 
 def get_process_available_cores() -> List[int]:
-    return sorted(os.sched_getaffinity(0))
+    return bound_cores()
+
+
+def get_current_cpu_pool() -> CPUPool:
+    """The cores that the calling thread keeps to."""
+    return CPUPool(bound_cores())
+
+
+def set_cpu_pool(pool: CPUPool) -> None:
+    """The calling thread keeps to the cores of a pool, and computes with as many threads."""
+    bind(pool.core_ids, len(pool))
+
+
+pin_cpu_cores = set_cpu_pool
+
+
+def is_same_core_affinity_setting(core_ids: List[int]) -> bool:
+    return sorted(core_ids) == bound_cores()
+
+
+def is_runtime_ext_enabled() -> bool:
+    return True
+
+
+def xsmm_manual_seed(seed: int) -> None:
+    """torch.manual_seed: there is one generator."""
+    torch.manual_seed(seed)
 
 
 _amp_foreach_non_finite_check_and_unscale_ = torch._amp_foreach_non_finite_check_and_unscale_

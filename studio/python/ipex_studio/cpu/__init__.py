@@ -1,0 +1,1 @@
+"""Where work runs: `cpu.runtime` in this process, `cpu.launch` for processes that it starts."""
