@@ -105,6 +105,19 @@ class Activated(unittest.TestCase):
         self.assertNotIsInstance(ipex.optimize(torch.nn.Conv2d(3, 3, 3).train()), _IPEXLinear)
         self.assertIs(FrozenBatchNorm2d, ipex_studio.nn.modules.FrozenBatchNorm2d)
 
+    def test_language_models(self):
+        alias.activate()
+        import intel_extension_for_pytorch as ipex
+        from intel_extension_for_pytorch.cpu._auto_kernel_selection import _disable_tpp, _enable_tpp, _using_dnnl, _using_tpp
+        self.assertIs(ipex.llm.functional.fusions.bgmv_expand, ipex_studio.llm.lora.bgmv_expand)
+        self.assertIs(ipex.llm.functional.sgmv_shrink, ipex_studio.llm.lora.sgmv_shrink)
+        self.assertIs(ipex.llm.functional.rms_norm, ipex_studio.llm.functional.rms_norm)
+        self.assertIs(ipex.llm.modules.MambaMixer, ipex_studio.llm.modules.MambaMixer)
+        _enable_tpp()
+        self.assertEqual((_using_tpp(), _using_dnnl()), (True, True))
+        _disable_tpp()
+        self.assertFalse(_using_tpp())
+
     def test_runtime(self):
         alias.activate()
         import intel_extension_for_pytorch as ipex

@@ -4,6 +4,6 @@
     from ipex_studio.llm.modules import Linear2SiluMul, RMSNorm, RotaryEmbedding
     from ipex_studio.llm.weight_only import WeightOnlyQuantizedLinear
 """
-from . import experts, functional, modules, weight_only
+from . import experts, functional, lora, modules, state_space, weight_only
 
-__all__ = ["experts", "functional", "modules", "weight_only"]
+__all__ = ["experts", "functional", "lora", "modules", "state_space", "weight_only"]

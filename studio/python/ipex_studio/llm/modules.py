@@ -3,13 +3,13 @@ from typing import Optional, Sequence, Union
 
 import torch
 
-from . import functional
+from . import functional, state_space
 from ._rotary_tables import rotary_tables
 from .experts import GatedMLPMOE
 
 __all__ = ["FastLayerNorm", "GatedMLPMOE", "IndirectAccessKVCacheAttention", "Linear2SiluMul", "LinearAdd",
            "LinearAddAdd", "LinearGelu", "LinearMul", "LinearNewGelu", "LinearRelu", "LinearSilu", "LinearSiluMul",
-           "PagedAttention", "RMSNorm", "RotaryEmbedding", "VarlenAttention"]
+           "MambaMixer", "PagedAttention", "RMSNorm", "RotaryEmbedding", "VarlenAttention"]
 
 
 class RMSNorm(torch.nn.Module):
@@ -240,3 +240,12 @@ class PagedAttention:
             result = functional.attention(query[first:last].transpose(0, 1)[None], k, v, mask, False, scale)
             output[first:last] = result[0].transpose(0, 1)
         return output
+
+
+class MambaMixer:
+    """Functions of state_space, in the extension's form."""
+
+    causal_conv1d_fn = staticmethod(state_space.causal_conv1d_fn)
+    causal_conv1d_update = staticmethod(state_space.causal_conv1d_update)
+    selective_scan_fn = staticmethod(state_space.selective_scan_fn)
+    selective_state_update = staticmethod(state_space.selective_state_update)

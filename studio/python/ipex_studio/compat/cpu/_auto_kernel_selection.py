@@ -1,5 +1,6 @@
-"""intel_extension_for_pytorch.cpu._auto_kernel_selection: a switch between libraries that plans choose among by measuring."""
-_dnnl = True
+"""intel_extension_for_pytorch.cpu._auto_kernel_selection: switches between libraries that plans choose among by
+measuring."""
+_dnnl, _tpp = True, False
 
 
 def _enable_dnnl() -> None:
@@ -14,3 +15,17 @@ def _disable_dnnl() -> None:
 
 def _using_dnnl() -> bool:
     return _dnnl
+
+
+def _enable_tpp() -> None:
+    global _tpp
+    _tpp = True
+
+
+def _disable_tpp() -> None:
+    global _tpp
+    _tpp = False
+
+
+def _using_tpp() -> bool:
+    return _tpp
