@@ -40,6 +40,15 @@ std::int64_t outSize(std::int64_t size, std::int64_t pad, std::int64_t dilation,
   return (size + 2 * pad - (dilation * (kernel - 1) + 1)) / stride + 1;
 }
 
+// Words as torchvision's, which scripts look for.
+void checkDeformShape(const char* name, const at::Tensor& tensor, at::IntArrayRef expected) {
+  TORCH_CHECK(tensor.dim() == 4, "deform_conv2d: ", name, " must have 4 axes, not ", tensor.dim(), ".");
+  for (std::size_t axis = 0; axis < expected.size(); ++axis) {
+    TORCH_CHECK(tensor.sizes()[axis] == expected[axis], "deform_conv2d: ", name, ".shape[", axis,
+                "] is not valid: got ", tensor.sizes()[axis], ", expected ", expected[axis], ".");
+  }
+}
+
 void checkDeformSizes(const DeformOperands& of, bool use_mask) {
   const DeformJob& job = of.job;
   const std::int64_t taps = job.kernel_height * job.kernel_width, images = of.input.size(0);
@@ -50,12 +59,8 @@ void checkDeformSizes(const DeformOperands& of, bool use_mask) {
               job.offset_groups, " offset groups.");
   TORCH_CHECK(job.out_height > 0 && job.out_width > 0, "deform_conv2d: the result would have no size, ", job.out_height,
               " x ", job.out_width, ".");
-  const std::vector<std::int64_t> places = {images, 2 * job.offset_groups * taps, job.out_height, job.out_width};
-  TORCH_CHECK(of.offset.sizes() == at::IntArrayRef(places), "deform_conv2d: the offset has sizes ", of.offset.sizes(),
-              ", not ", places, ".");
-  const std::vector<std::int64_t> masks = {images, job.offset_groups * taps, job.out_height, job.out_width};
-  TORCH_CHECK(!use_mask || of.mask.sizes() == at::IntArrayRef(masks), "deform_conv2d: the mask has sizes ",
-              of.mask.sizes(), ", not ", masks, ".");
+  checkDeformShape("offset", of.offset, {images, 2 * job.offset_groups * taps, job.out_height, job.out_width});
+  if (use_mask) checkDeformShape("mask", of.mask, {images, job.offset_groups * taps, job.out_height, job.out_width});
   TORCH_CHECK(of.bias.sizes() == at::IntArrayRef({of.weight.size(0)}), "deform_conv2d: the bias has sizes ",
               of.bias.sizes(), ", not [", of.weight.size(0), "].");
 }

@@ -32,6 +32,12 @@ at::Tensor nmsOnCpu(const at::Tensor& boxes, const at::Tensor& scores, double th
   return places;
 }
 
+// Ratios of areas are those of the steps. In FP32 as for other boxes, whose ties these then have.
+at::Tensor nmsOnQuantized(const at::Tensor& boxes, const at::Tensor& scores, double threshold) {
+  TORCH_CHECK(boxes.scalar_type() == scores.scalar_type(), "boxes should have the same type as scores");
+  return nmsOnCpu(quantizedSteps("nms", boxes).to(at::kFloat), quantizedSteps("nms", scores).to(at::kFloat), threshold);
+}
+
 at::Tensor nmsUnderAutocast(const at::Tensor& boxes, const at::Tensor& scores, double threshold) {
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
   static const auto op = operatorNamed<at::Tensor(const at::Tensor&, const at::Tensor&, double)>("ipex_studio::nms");
@@ -43,6 +49,7 @@ at::Tensor nmsUnderAutocast(const at::Tensor& boxes, const at::Tensor& scores, d
 TORCH_LIBRARY_FRAGMENT(ipex_studio, m) { m.def("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"); }
 
 TORCH_LIBRARY_IMPL(ipex_studio, CPU, m) { m.impl("nms", nmsOnCpu); }
+TORCH_LIBRARY_IMPL(ipex_studio, QuantizedCPU, m) { m.impl("nms", nmsOnQuantized); }
 TORCH_LIBRARY_IMPL(ipex_studio, AutocastCPU, m) { m.impl("nms", nmsUnderAutocast); }
 
 }  // namespace ipex_studio

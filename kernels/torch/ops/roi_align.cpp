@@ -2,6 +2,9 @@
 #include <ATen/Dispatch.h>
 #include <torch/library.h>
 
+#include <limits>
+#include <utility>
+
 #include "kernels/torch/ops/roi_operator.h"
 
 namespace ipex_studio {
@@ -11,6 +14,12 @@ using Forward = at::Tensor(const at::Tensor&, const at::Tensor&, double, std::in
                            bool);
 using Backward = at::Tensor(const at::Tensor&, const at::Tensor&, double, std::int64_t, std::int64_t, std::int64_t,
                             std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool);
+
+std::pair<double, double> rangeOf(at::ScalarType whole) {
+  if (whole == at::kByte) return {0, 255};
+  if (whole == at::kChar) return {-128, 127};
+  return {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
+}
 
 at::Tensor roiAlignOnCpu(const at::Tensor& input, const at::Tensor& rois, double scale, std::int64_t height,
                          std::int64_t width, std::int64_t sampling, bool is_aligned) {
@@ -23,6 +32,23 @@ at::Tensor roiAlignOnCpu(const at::Tensor& input, const at::Tensor& rois, double
     roiAlign(job, x.data_ptr<scalar_t>(), dense_rois.data_ptr<scalar_t>(), y.data_ptr<scalar_t>());
   });
   return y.to(input.scalar_type());
+}
+
+// In steps of the input's scale, so that only the result is rounded. Scales of rois can name no images in order, which
+// is why there may be one only.
+at::Tensor roiAlignOnQuantized(const at::Tensor& input, const at::Tensor& rois, double scale, std::int64_t height,
+                               std::int64_t width, std::int64_t sampling, bool is_aligned) {
+  TORCH_CHECK(input.scalar_type() == rois.scalar_type(),
+              "roi_align: quantized input and rois must have the same dtype.");
+  TORCH_CHECK(input.dim() == 4 && input.size(0) == 1,
+              "Only one image per batch is allowed in roi_align when quantized tensors are passed.");
+  const at::Tensor x = quantizedSteps("roi_align", input), places = quantizedSteps("roi_align", rois) * rois.q_scale();
+  if (places.dim() == 2 && places.size(1) == 5) places.select(1, 0).zero_();
+  const at::Tensor y = roiAlignOnCpu(x, places, scale, height, width, sampling, is_aligned);
+  const at::ScalarType whole = at::toUnderlying(input.scalar_type());
+  const auto [least, most] = rangeOf(whole);
+  const at::Tensor numbers = y.to(at::kDouble).round_().add_(input.q_zero_point()).clamp_(least, most).to(whole);
+  return at::_make_per_tensor_quantized_tensor(numbers, input.q_scale(), input.q_zero_point());
 }
 
 at::Tensor roiAlignBackwardOnCpu(const at::Tensor& grad, const at::Tensor& rois, double scale, std::int64_t height,
@@ -101,6 +127,7 @@ TORCH_LIBRARY_IMPL(ipex_studio, CPU, m) {
   m.impl("roi_align", roiAlignOnCpu);
   m.impl("_roi_align_backward", roiAlignBackwardOnCpu);
 }
+TORCH_LIBRARY_IMPL(ipex_studio, QuantizedCPU, m) { m.impl("roi_align", roiAlignOnQuantized); }
 TORCH_LIBRARY_IMPL(ipex_studio, Meta, m) {
   m.impl("roi_align", roiAlignOnMeta);
   m.impl("_roi_align_backward", roiAlignBackwardOnMeta);

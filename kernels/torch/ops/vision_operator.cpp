@@ -18,6 +18,13 @@ at::ScalarType visionDtype(const char* name, const at::Tensor& values) {
   return dtype == at::kDouble ? at::kDouble : at::kFloat;
 }
 
+at::Tensor quantizedSteps(const char* name, const at::Tensor& quantized) {
+  TORCH_CHECK(quantized.qscheme() == at::kPerTensorAffine, name,
+              " takes quantized tensors of one scale, not one for each channel.");
+  const at::ScalarType dtype = quantized.scalar_type() == at::kQInt32 ? at::kDouble : at::kFloat;
+  return quantized.int_repr().to(dtype).sub_(quantized.q_zero_point());
+}
+
 at::Tensor autocastToFp32(const at::Tensor& values) {
   return at::autocast::cached_cast(at::kFloat, values, c10::DeviceType::CPU);
 }

@@ -14,6 +14,10 @@ const std::string& isaHere();
 // c10::Error for others; `name`: of the operator.
 at::ScalarType visionDtype(const char* name, const at::Tensor& values);
 
+// The numbers of a quantized tensor of one scale, exact, in steps of that scale from the zero point: FP32, or FP64 for
+// int32. Throws c10::Error for a tensor of several scales.
+at::Tensor quantizedSteps(const char* name, const at::Tensor& quantized);
+
 // The tensor in FP32, as autocast keeps it.
 at::Tensor autocastToFp32(const at::Tensor& values);
 

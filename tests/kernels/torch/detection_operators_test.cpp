@@ -1,10 +1,12 @@
 // Operators of detection: gradients in double precision, dtypes, threads, and what they refuse.
 #include <ATen/Parallel.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/script.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,8 @@
 
 namespace ipex_studio {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Regions inside of the image, across its border, and none; the result is linear in x.
 at::Tensor testRois(std::int64_t count) {
@@ -150,10 +154,22 @@ TEST(DeformConv2d, HasTheSameBitsForAllThreads) {
   at::set_num_threads(before);
 }
 
+// What an operator says about what it does not take.
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const c10::Error& problem) {
+    return problem.what_without_backtrace();
+  }
+  return "";
+}
+
 TEST(DeformConv2d, NamesWrongSizes) {
   DeformCall of = makeDeformCall(1, 1, true, 1);
-  of.operands[2] = of.operands[2].narrow(1, 0, 5);
-  EXPECT_THROW(of(), c10::Error);
+  of.operands[3] = of.operands[3].narrow(1, 0, 2);
+  EXPECT_THAT(refusal([&] { of(); }), HasSubstr("mask.shape[1] is not valid: got 2, expected 6"));
+  of.operands[2] = of.operands[2].narrow(2, 0, 3);
+  EXPECT_THAT(refusal([&] { of(); }), HasSubstr("offset.shape[2] is not valid: got 3, expected 5"));
 }
 
 TEST(Suppression, TakesNoOtherSizes) {
@@ -161,6 +177,71 @@ TEST(Suppression, TakesNoOtherSizes) {
   EXPECT_EQ(call("ipex_studio::nms", {boxes, at::rand({4}), 2.0}).numel(), 4);
   EXPECT_THROW(call("ipex_studio::nms", {boxes, at::rand({3}), 0.5}), c10::Error);
   EXPECT_THROW(call("ipex_studio::nms", {at::rand({4, 5}), at::rand({4}), 0.5}), c10::Error);
+}
+
+// A tensor's numbers in steps of `scale`, as operators on quantized tensors read them.
+at::Tensor stepsOf(const at::Tensor& quantized) {
+  return quantized.int_repr().to(at::kDouble) - static_cast<double>(quantized.q_zero_point());
+}
+
+TEST(RegionsOfInterest, OfQuantizedImagesAreRoundedOnce) {
+  at::manual_seed(5);
+  for (const at::ScalarType dtype : {at::kQInt8, at::kQUInt8, at::kQInt32}) {
+    for (const double scale : {0.1, 1.0, 2.0}) {
+      const at::Tensor x =
+          at::quantize_per_tensor(at::randint(-20, 90, {1, 3, 10, 10}).to(at::kFloat), scale, 10, dtype);
+      const at::Tensor corner = at::rand({12, 2}) * 8 - 3, image = at::full({12, 1}, 7.0);  // which nobody reads
+      const at::Tensor rois =
+          at::quantize_per_tensor(at::cat({image, corner, corner + at::rand({12, 2}) * 9}, 1), scale, 10, dtype);
+      const at::Tensor y = call("ipex_studio::roi_align", {x, rois, 0.5, 3, 2, -1, true});
+      at::Tensor places = stepsOf(rois) * scale;
+      places.select(1, 0).zero_();
+      const at::Tensor exact = call("ipex_studio::roi_align", {stepsOf(x), places, 0.5, 3, 2, -1, true});
+      EXPECT_EQ(y.scalar_type(), dtype);
+      EXPECT_EQ(y.q_scale(), scale);
+      EXPECT_EQ(y.q_zero_point(), 10);
+      EXPECT_LE((stepsOf(y) - exact).abs().max().item<double>(), 0.5 + 1e-4) << dtype << ", " << scale;
+    }
+  }
+}
+
+TEST(RegionsOfInterest, OfQuantizedImagesThatCannotBeToldApartAreRefused) {
+  const auto quantized = [](const at::Tensor& x, at::ScalarType dtype) {
+    return at::quantize_per_tensor(x, 1, 0, dtype);
+  };
+  const at::Tensor two = quantized(at::rand({2, 3, 9, 9}), at::kQInt8), rois = quantized(at::rand({4, 5}), at::kQInt8);
+  EXPECT_THAT(refusal([&] {
+                call("ipex_studio::roi_align", {two, rois, 1.0, 3, 3, -1, false});
+              }),
+              HasSubstr("Only one image per batch is allowed"));
+  const at::Tensor others = quantized(at::rand({4, 5}), at::kQUInt8);
+  EXPECT_THAT(refusal([&] {
+                call("ipex_studio::roi_align", {two.narrow(0, 0, 1), others, 1.0, 3, 3, -1, false});
+              }),
+              HasSubstr("the same dtype"));
+}
+
+TEST(Suppression, OfQuantizedBoxesIsThatOfTheirNumbers) {
+  at::manual_seed(8);
+  for (const at::ScalarType dtype : {at::kQInt8, at::kQUInt8, at::kQInt32}) {
+    for (const double threshold : {0.2, 0.5, 0.8}) {
+      const at::Tensor corner = at::rand({300, 2}) * 60, scores = at::rand({300}) * 100;  // with many that are equal
+      const at::Tensor boxes =
+          at::quantize_per_tensor(at::cat({corner, corner + at::rand({300, 2}) * 40}, 1), 3, 10, dtype);
+      const at::Tensor ranks = at::quantize_per_tensor(scores, 2, 5, dtype);
+      const at::Tensor numbers = stepsOf(boxes).to(at::kFloat), order = stepsOf(ranks).to(at::kFloat);
+      EXPECT_TRUE(at::equal(call("ipex_studio::nms", {boxes, ranks, threshold}),
+                            call("ipex_studio::nms", {numbers, order, threshold})))
+          << dtype << ", " << threshold;
+    }
+  }
+}
+
+TEST(Suppression, TakesNoBoxesOfSeveralScales) {
+  const at::Tensor boxes =
+      at::quantize_per_channel(at::rand({4, 4}) * 9, at::rand({4}) + 0.1, at::zeros({4}).to(at::kLong), 1, at::kQInt8);
+  const at::Tensor scores = at::quantize_per_tensor(at::rand({4}), 1, 0, at::kQInt8);
+  EXPECT_THAT(refusal([&] { call("ipex_studio::nms", {boxes, scores, 0.5}); }), HasSubstr("one scale"));
 }
 
 }  // namespace
