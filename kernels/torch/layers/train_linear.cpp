@@ -30,10 +30,14 @@ KeptLinear preparedLinear(const at::Tensor& x, const at::Tensor& w, const Linear
   return keptLinear({x.numel() / w.size(1), w.size(1), w.size(0), at::get_num_threads(), isBf16(x)});
 }
 
-// The weights as kernels read them beside x.
-at::Tensor readWeights(const at::Tensor& x, const at::Tensor& w, const LinearOptional& low) {
+// Rounded weights that do not fit are refused whatever computes: not every CPU has the kernels that read them.
+void checkRounded(const at::Tensor& w, const LinearOptional& low) {
   TORCH_CHECK(!low || !low->defined() || (low->sizes() == w.sizes() && isBf16(*low)), "train_linear: weights of ",
               low->sizes(), " are not those of ", w.sizes(), " in BF16");
+}
+
+// The weights as kernels read them beside x.
+at::Tensor readWeights(const at::Tensor& x, const at::Tensor& w, const LinearOptional& low) {
   return (isBf16(x) ? low && low->defined() ? *low : w.to(at::kBFloat16) : w).contiguous();
 }
 
@@ -96,12 +100,14 @@ at::Tensor stockLinear(const at::Tensor& x, const at::Tensor& w, const LinearOpt
 }
 
 at::Tensor trainLinear(const at::Tensor& x, const at::Tensor& w, const LinearOptional& b, const LinearOptional& low) {
+  checkRounded(w, low);
   const KeptLinear linear = preparedLinear(x, w, b);
   return linear ? runLinear(*linear, x, readWeights(x, w, low), b) : stockLinear(x, w, b);
 }
 
 at::Tensor trainLinearAutograd(const at::Tensor& x, const at::Tensor& w, const LinearOptional& b,
                                const LinearOptional& low) {
+  checkRounded(w, low);
   return preparedLinear(x, w, b) ? TrainLinear::apply(x, w, b, low) : stockLinear(x, w, b);
 }
 
