@@ -144,13 +144,13 @@ void insertSteps(Connection& connection, std::int64_t run_id, const RunRecord& r
   Statement step(
       connection,
       "INSERT INTO plan_step VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-      "?18, ?19, ?20, ?21)");
+      "?18, ?19, ?20, ?21, ?22)");
   std::int64_t position = 0;
   for (const StepRecord& s : run.steps) {
     const std::string origins = jsonArray(s.origins);
     step.bind(run_id, s.index, position++, s.region, s.name, s.kind, s.spec, s.kernel, s.implementation, s.src_layout,
               s.dst_layout, s.dst_shape, s.precision, origins, s.flops, s.bytes, s.arena_begin, s.arena_size,
-              s.last_use, s.micro_batches, s.runs)
+              s.last_use, s.micro_batches, s.runs, s.device)
         .run();
   }
   Statement dispatch(connection, "INSERT INTO dispatch VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");

@@ -18,6 +18,8 @@ constexpr std::int64_t kSlicesSchemaVersion = 5;
 constexpr std::int64_t kMicroBatchesSchemaVersion = 6;
 // The version from which on it has the column runs.
 constexpr std::int64_t kStepRunsSchemaVersion = 12;
+// The version from which on it has the column device.
+constexpr std::int64_t kStepDeviceSchemaVersion = 15;
 
 ModelRecord selectModel(Connection& connection, std::int64_t model_id, std::int64_t job_id) {
   ModelRecord model;
@@ -98,12 +100,19 @@ void selectSteps(Connection& connection, std::int64_t run_id, RunRecord& run) {
                                     : version >= kSlicesSchemaVersion     ? "slices"
                                                                           : "1";
   const char* const runs = version >= kStepRunsSchemaVersion ? "runs" : "1.0";
+  // Names told before: those of kernels and of copies (migrations/version_15.sql).
+  const char* const device =
+      version >= kStepDeviceSchemaVersion
+          ? "device"
+          : "CASE WHEN kernel = 'device_copy' OR kernel LIKE '%\\_xpu' ESCAPE '\\' THEN "
+            "(SELECT run.device || CASE WHEN instr(run.device, ':') > 0 THEN '' ELSE ':0' END FROM run "
+            "WHERE run.id = plan_step.run_id) ELSE 'cpu' END";
   Statement row(
       connection,
       fmt::format("SELECT step, region, name, kind, spec, kernel, implementation, src_layout, dst_layout, dst_shape, "
-                  "precision, origins, flops, bytes, arena_begin, arena_size, last_use, {}, {} FROM plan_step "
+                  "precision, origins, flops, bytes, arena_begin, arena_size, last_use, {}, {}, {} FROM plan_step "
                   "WHERE run_id = ?1 ORDER BY position",
-                  micro_batches, runs)
+                  micro_batches, runs, device)
           .c_str());
   for (row.bind(run_id); row.next();) {
     StepRecord s;
@@ -121,6 +130,7 @@ void selectSteps(Connection& connection, std::int64_t run_id, RunRecord& run) {
     s.last_use = row.integer32(16);
     s.micro_batches = row.integer32(17);
     s.runs = row.real(18);
+    s.device = row.text(19);
     run.steps.push_back(std::move(s));
   }
   Statement dispatch(

@@ -211,6 +211,7 @@ CREATE TABLE plan_step (
   micro_batches  INTEGER NOT NULL DEFAULT 1, -- count of runs in one run of the plan, each on as many samples as
                                             -- dst_shape has; flops and bytes are of all of them
   runs           REAL    NOT NULL DEFAULT 1, -- count per run of the model: more in loops
+  device         TEXT    NOT NULL DEFAULT 'cpu', -- where it ran: 'opencl:0'; of a copy the one that is not the host
   PRIMARY KEY (run_id, step)
 ) STRICT, WITHOUT ROWID;
 

@@ -27,6 +27,7 @@ StepSummary summaryOf(const StepSamples& item, const StepRecord* step) {
     summary.kind = step->kind;
     summary.kernel = step->kernel;
     summary.implementation = step->implementation;
+    summary.device = step->device;
     summary.src_layout = step->src_layout;
     summary.dst_layout = step->dst_layout;
     summary.dst_shape = step->dst_shape;

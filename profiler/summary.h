@@ -18,6 +18,7 @@ struct StepSummary {
   std::string kind;
   std::string kernel;  // "interpreter" if step < 0
   std::string implementation;
+  std::string device = "cpu";  // StepRecord::device
   std::string src_layout;
   std::string dst_layout;
   std::string dst_shape;

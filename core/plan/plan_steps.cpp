@@ -48,6 +48,7 @@ StepRecord recordOf(const KernelChoice& choice, const SizedOp& op) {
   record.spec = op.op.text();
   record.kernel = choice.kernel;
   record.implementation = prepared.implementation;
+  record.device = choice.device->label();
   record.src_layout = prepared.src.empty() ? "" : prepared.src[0].layoutName();
   record.dst_layout = prepared.dst[0].layoutName();
   record.dst_shape = prepared.dst[0].dims.str();

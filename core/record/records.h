@@ -95,6 +95,7 @@ struct StepRecord {
   std::string spec;            // OpSpec text
   std::string kernel;          // "convolution_onednn"
   std::string implementation;  // "brgconv:avx512_core" as the library reports it; "" for own kernels
+  std::string device = "cpu";  // where it ran: "cpu", "opencl:0"; of a copy the one that is not the host
   std::string src_layout;      // "nChw16c", "nchw", "nhwc", "ab"
   std::string dst_layout;
   std::string dst_shape;  // "1x256x56x56"

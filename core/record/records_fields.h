@@ -89,6 +89,7 @@ void describe(V& v, StepRecord& r) {
   v("spec", r.spec);
   v("kernel", r.kernel);
   v("implementation", r.implementation);
+  v("device", r.device);
   v("src_layout", r.src_layout);
   v("dst_layout", r.dst_layout);
   v("dst_shape", r.dst_shape);

@@ -2,10 +2,12 @@
 // thousands.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
-#include <set>
+#include <map>
 #include <unordered_map>
 
+#include "core/record/device_copy_name.h"
 #include "core/record/records_json.h"
 #include "profiler/export/export_json.h"
 #include "profiler/summary.h"
@@ -15,33 +17,68 @@ namespace {
 
 std::string quotedJson(const std::string& text) { return dumpJson(nlohmann::json(text)); }
 
-void appendNames(const RunRecord& run, std::size_t process, std::string& out) {
+// The tracks of an instance: what it ran on the host, on another device, and copies between them.
+enum class Track { kHost, kDevice, kCopies };
+
+Track trackOf(const StepRecord* step) {
+  if (step == nullptr || step->device == "cpu") return Track::kHost;
+  return step->kernel == kDeviceCopyName ? Track::kCopies : Track::kDevice;
+}
+
+// What a run's events belong to.
+class Tracks {
+ public:
+  explicit Tracks(const RunRecord& run) {
+    for (const StepRecord& step : run.steps) steps_.emplace(step.index, &step);
+    for (const StepTime& time : run.step_times) instances_ = std::max(instances_, std::int64_t{time.thread} + 1);
+  }
+  const StepRecord* step(const StepTime& time) const {
+    const auto found = steps_.find(time.step);
+    return found == steps_.end() ? nullptr : found->second;
+  }
+  // The "tid" of a trace: that of the instance on the host, else one beyond all of these.
+  std::int64_t id(const StepTime& time) const {
+    return time.thread + instances_ * static_cast<std::int64_t>(trackOf(step(time)));
+  }
+  std::string name(const StepTime& time) const {
+    const StepRecord* const ran = step(time);
+    const Track track = trackOf(ran);
+    return fmt::format("instance {}{}", time.thread,
+                       track == Track::kHost     ? ""
+                       : track == Track::kDevice ? " on " + ran->device
+                                                 : ", copies");
+  }
+
+ private:
+  std::unordered_map<std::int32_t, const StepRecord*> steps_;
+  std::int64_t instances_ = 0;
+};
+
+void appendNames(const RunRecord& run, const Tracks& tracks, std::size_t process, std::string& out) {
   fmt::format_to(std::back_inserter(out),
                  "{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"tid\":0,\"args\":{{\"name\":{}}}}},\n", process,
                  quotedJson(fmt::format("{} · {} · {} threads", run.variant, run.precision, run.threads)));
-  std::set<std::int32_t> threads;
-  for (const StepTime& time : run.step_times) threads.insert(time.thread);
-  for (const std::int32_t thread : threads) {
-    fmt::format_to(
-        std::back_inserter(out),
-        "{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":\"instance {}\"}}}},\n",
-        process, thread, thread);
+  std::map<std::int64_t, std::string> names;
+  for (const StepTime& time : run.step_times) names.emplace(tracks.id(time), tracks.name(time));
+  for (const auto& [track, name] : names) {
+    fmt::format_to(std::back_inserter(out),
+                   "{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":{}}}}},\n",
+                   process, track, quotedJson(name));
   }
 }
 
-void appendEvents(const RunRecord& run, std::size_t process, std::string& out) {
-  std::unordered_map<std::int32_t, const StepRecord*> steps;
-  for (const StepRecord& step : run.steps) steps.emplace(step.index, &step);
+void appendEvents(const RunRecord& run, const Tracks& tracks, std::size_t process, std::string& out) {
   for (const StepTime& time : run.step_times) {
-    const auto found = steps.find(time.step);
-    const StepRecord* step = found == steps.end() ? nullptr : found->second;
+    const StepRecord* step = tracks.step(time);
     nlohmann::json args = nlohmann::json::object();
     if (step) {
-      args = {{"kernel", step->kernel},   {"implementation", step->implementation}, {"layout", step->dst_layout},
-              {"shape", step->dst_shape}, {"micro_batches", step->micro_batches},   {"step", step->index}};
+      args = {{"kernel", step->kernel},   {"implementation", step->implementation},
+              {"device", step->device},   {"layout", step->dst_layout},
+              {"shape", step->dst_shape}, {"micro_batches", step->micro_batches},
+              {"step", step->index}};
     }
     const std::string head = fmt::format("{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"name\":{},\"cat\":{},\"args\":{},",
-                                         process, time.thread, quotedJson(step ? step->name : time.name),
+                                         process, tracks.id(time), quotedJson(step ? step->name : time.name),
                                          quotedJson(step ? step->kind : time.kind), dumpJson(args));
     const std::vector<std::int64_t>& whole = time.whole_ns.empty() ? time.elapsed_ns : time.whole_ns;
     for (std::size_t i = 0; i < time.begin_ns.size(); ++i) {
@@ -70,8 +107,9 @@ std::string cell(const std::string& text) {
 std::string traceJson(const JobRecord& job) {
   std::string out = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
   for (std::size_t i = 0; i < job.runs.size(); ++i) {
-    appendNames(job.runs[i], i + 1, out);
-    appendEvents(job.runs[i], i + 1, out);
+    const Tracks tracks(job.runs[i]);
+    appendNames(job.runs[i], tracks, i + 1, out);
+    appendEvents(job.runs[i], tracks, i + 1, out);
   }
   if (!job.runs.empty()) out.erase(out.size() - 2);  // the last comma
   out += "\n]}\n";
@@ -83,15 +121,15 @@ std::string stepsCsv(const JobRecord& job) {
       "run,variant,precision,threads,step,name,kind,kernel,implementation,src_layout,dst_layout,dst_shape,micro_"
       "batches,"
       "step_precision,"
-      "samples,p50_ns,p99_ns,share,flops,gflops_per_s\r\n";
+      "samples,p50_ns,p99_ns,share,flops,gflops_per_s,device\r\n";
   for (std::size_t i = 0; i < job.runs.size(); ++i) {
     const RunRecord& run = job.runs[i];
     for (const StepSummary& s : digestOf(run).steps) {
-      fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6f},{},{:.3f}\r\n",
-                     i + 1, cell(run.variant), cell(run.precision), run.threads, s.step, cell(s.name), cell(s.kind),
-                     cell(s.kernel), cell(s.implementation), cell(s.src_layout), cell(s.dst_layout), cell(s.dst_shape),
-                     s.micro_batches, cell(s.precision), s.samples, s.p50_ns, s.p99_ns, s.share, s.flops,
-                     s.gflops_per_s);
+      fmt::format_to(
+          std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6f},{},{:.3f},{}\r\n", i + 1,
+          cell(run.variant), cell(run.precision), run.threads, s.step, cell(s.name), cell(s.kind), cell(s.kernel),
+          cell(s.implementation), cell(s.src_layout), cell(s.dst_layout), cell(s.dst_shape), s.micro_batches,
+          cell(s.precision), s.samples, s.p50_ns, s.p99_ns, s.share, s.flops, s.gflops_per_s, cell(s.device));
     }
   }
   return out;

@@ -227,6 +227,7 @@ class InspectorPanel : public Panel {
       entry("step", formatSpread(row.time));
       entry("share", fmt::format("{:.1f} % of the run", row.share * 100));
       entry("kernel", row.kernel);
+      if (!row.isOnHost()) entry("device", row.device);
       entry("layout", row.layout);
       entry("output", row.output + (row.precision.empty() ? "" : " " + row.precision));
       if (row.gflops_per_s > 0) entry("speed", fmt::format("{:.0f} GFLOP/s", row.gflops_per_s));

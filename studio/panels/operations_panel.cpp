@@ -303,13 +303,15 @@ class OperationsPanel : public Panel {
 };
 
 void fillOperations(const StudioSnapshot& snapshot, PanelTable* table) {
-  table->columns = {"variant", "operation",     "kind",  "kernel",      "layout",      "output", "precision",
-                    "time_ms", "half_width_ms", "share", "gflop_per_s", "baseline_ms", "origins"};
+  table->columns = {"variant",       "operation", "kind",        "kernel",      "device",
+                    "copy",          "layout",    "output",      "precision",   "time_ms",
+                    "half_width_ms", "share",     "gflop_per_s", "baseline_ms", "origins"};
   for (const auto& [variant, run] : runsOf(*snapshot.index)) {
     for (const OperationRow& row : run->rows) {
-      table->rows.push_back({std::string(variant), row.name, row.kind, row.kernel, row.layout, row.output,
-                             row.precision, ms(row.time.p50_ns), ms(row.time.half_width_ns), row.share,
-                             orUnknown(row.gflops_per_s), orUnknown(ms(row.baseline_ns)), originsText(row.origins)});
+      table->rows.push_back({std::string(variant), row.name, row.kind, row.kernel, row.device,
+                             std::string(row.is_copy ? "yes" : "no"), row.layout, row.output, row.precision,
+                             ms(row.time.p50_ns), ms(row.time.half_width_ns), row.share, orUnknown(row.gflops_per_s),
+                             orUnknown(ms(row.baseline_ns)), originsText(row.origins)});
     }
   }
 }

@@ -1,13 +1,14 @@
 // Bottom tab: when each operation ran, either in a median run on one axis or in every recorded execution on a track
-// per instance. The view is zoomed and panned; a pixel is drawn once however many slices it holds.
+// per instance; runs on another device than the CPU have a track for each of the two and one for copies. The view is zoomed and panned; a pixel is drawn once however many slices it holds.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <iterator>
 #include <optional>
+#include <utility>
 
-#include "core/record/device_copy_name.h"
 #include "studio/canvas/graph_canvas.h"
 #include "studio/panels/chart.h"
 #include "studio/panels/data_table.h"
@@ -35,30 +36,32 @@ std::string shortName(const std::string& name) {
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
-// The place of an operation in a run on another device than the CPU.
-enum class Side { kAll, kHost, kDevice, kCopies };
+// What runs on another device than the CPU is divided into.
+enum class Side { kHost, kDevice, kCopies };
 constexpr Side kSides[] = {Side::kHost, Side::kDevice, Side::kCopies};
 
 Side sideOf(const OperationRow& row) {
-  if (row.kernel == kDeviceCopyName) return Side::kCopies;
-  return row.kernel.find("_xpu") != std::string::npos ? Side::kDevice : Side::kHost;
+  if (row.is_copy) return Side::kCopies;
+  return row.isOnHost() ? Side::kHost : Side::kDevice;
 }
 
-bool isOnDevice(const RunIndex& run) {
-  return std::any_of(run.rows.begin(), run.rows.end(),
-                     [](const OperationRow& row) { return sideOf(row) == Side::kDevice; });
+// The device that the run has steps on; empty: none but the CPU.
+std::string deviceOf(const RunIndex& run) {
+  const auto found =
+      std::find_if(run.rows.begin(), run.rows.end(), [](const OperationRow& row) { return !row.isOnHost(); });
+  return found == run.rows.end() ? "" : found->device;
 }
 
-// Track of the operations of a median run on one side, one after the other.
-TimelineTrack medianTrack(const RunIndex& run, Side side = Side::kAll) {
+// The operations of a median run, one after the other.
+TimelineTrack medianTrack(const RunIndex& run) {
   TimelineTrack track;
   double at = 0;
   track.busy_ns.push_back(0);
   for (std::size_t r = 0; r < run.rows.size(); ++r) {
     const double end = at + run.rows[r].time.p50_ns;
-    if (std::llround(end) > std::llround(at) && (side == Side::kAll || sideOf(run.rows[r]) == side)) {
+    if (std::llround(end) > std::llround(at)) {
       track.slices.push_back({std::llround(at), std::llround(end), static_cast<std::int32_t>(r)});
-      track.busy_ns.push_back(std::llround(end));
+      track.busy_ns.push_back(track.busy_ns.back() + std::llround(end) - std::llround(at));
     }
     at = end;
   }
@@ -71,7 +74,10 @@ struct Lane {
   std::string facts;
   const RunIndex* run = nullptr;
   const TimelineTrack* track = nullptr;
-  double end_ns = 0;  // end of a median run as it was measured; 0: none is marked
+  const TimelineTrack* whole = nullptr;  // the track that `track` is one side of; the same where it is not divided
+  double end_ns = 0;                     // end of a median run as it was measured; 0: none is marked
+
+  bool isSide() const { return track != whole; }
 };
 
 class TimelinePanel : public Panel {
@@ -85,12 +91,10 @@ class TimelinePanel : public Panel {
     const JobIndex& index = *snapshot.index;
     if (shown_index_ != snapshot.index) {
       shown_index_ = snapshot.index;
-      medians_[0] = medianTrack(index.baseline);
-      medians_[1] = medianTrack(index.optimized);
-      for (std::size_t s = 0; s < std::size(kSides); ++s) sides_[s] = medianTrack(index.optimized, kSides[s]);
+      makeLanes(index);
       fit_ = true;
     }
-    const std::vector<Lane> lanes = lanesOf(index);
+    const std::vector<Lane>& lanes = recorded_ && hasTracks(index) ? recorded_lanes_ : median_lanes_;
     if (lanes.empty()) {
       emptyState(ui_, "Nothing was measured yet",
                  pressOptimize(snapshot) + ": what ran when is drawn here, a track per instance.");
@@ -107,37 +111,36 @@ class TimelinePanel : public Panel {
   }
 
  private:
-  std::vector<Lane> lanesOf(const JobIndex& index) const {
-    std::vector<Lane> lanes;
-    const bool recorded = recorded_ && hasTracks(index);
+  void makeLanes(const JobIndex& index) {
+    tracks_.clear();
+    median_lanes_.clear();
+    recorded_lanes_.clear();
     for (const bool baseline : {true, false}) {
       const RunIndex& run = baseline ? index.baseline : index.optimized;
       const std::string name = baseline ? "baseline" : "optimized";
-      if (!recorded) {
-        if (!baseline && isOnDevice(run)) {
-          addSides(run, &lanes);
-          continue;
-        }
-        const TimelineTrack& median = medians_[baseline ? 0 : 1];
-        if (!median.slices.empty())
-          lanes.push_back({name, formatTime(run.latency.p50_ns), &run, &median, run.latency.p50_ns});
-        continue;
-      }
-      for (const TimelineTrack& track : run.tracks) {
-        lanes.push_back({name, fmt::format("instance {}", track.thread), &run, &track, 0});
-      }
+      const TimelineTrack& median = tracks_.emplace_back(medianTrack(run));
+      const double p50_ns = run.latency.p50_ns;
+      if (!median.slices.empty()) addLanes({name, formatTime(p50_ns), &run, &median, &median, p50_ns}, &median_lanes_);
+      for (const TimelineTrack& track : run.tracks)
+        addLanes({name, fmt::format("instance {}", track.thread), &run, &track, &track, 0}, &recorded_lanes_);
     }
-    return lanes;
   }
 
-  // The CPU, the device and the copies between them.
-  void addSides(const RunIndex& run, std::vector<Lane>* lanes) const {
-    const std::string device = run.run == nullptr ? "device" : displayText(run.run->device, 12);
+  // Adds the lane, or what ran on the CPU, on the device and the copies between them where the run has steps there.
+  void addLanes(const Lane& lane, std::vector<Lane>* lanes) {
+    const std::string device = deviceOf(*lane.run);
+    if (device.empty()) {
+      lanes->push_back(lane);
+      return;
+    }
     const std::string names[] = {"on the CPU", "on " + device, "copies"};
     for (std::size_t s = 0; s < std::size(kSides); ++s) {
-      double busy_ns = 0;
-      for (const TimeSlice& slice : sides_[s].slices) busy_ns += static_cast<double>(slice.end_ns - slice.begin_ns);
-      if (!sides_[s].slices.empty()) lanes->push_back({names[s], formatTime(busy_ns), &run, &sides_[s], 0});
+      std::vector<bool> rows;
+      for (const OperationRow& row : lane.run->rows) rows.push_back(sideOf(row) == kSides[s]);
+      TimelineTrack side = partOf(*lane.whole, rows);
+      if (side.slices.empty()) continue;
+      const std::string facts = lane.end_ns > 0 ? formatTime(static_cast<double>(side.busy_ns.back())) : lane.facts;
+      lanes->push_back({names[s], facts, lane.run, &tracks_.emplace_back(std::move(side)), lane.whole, lane.end_ns});
     }
   }
 
@@ -159,15 +162,15 @@ class TimelinePanel : public Panel {
     if (selection.take("timeline.earlier")) pan(-span_ns_ / 4, all_ns);
   }
 
-  // Selects the operation that follows the selected one in the last track, and moves the view to it.
+  // Selects the operation that follows the selected one in the last run, and moves the view to it.
   void stepByKey(const std::vector<Lane>& lanes, Selection& selection, double all_ns) {
     const Lane& lane = lanes.back();
-    const auto& slices = lane.track->slices;
+    const auto& slices = lane.whole->slices;
     const auto origins = [&](int slice) -> const std::vector<OriginId>& {
       return lane.run->rows[static_cast<std::size_t>(slices[static_cast<std::size_t>(slice)].row)].origins;
     };
     int current = -1;
-    const auto first = static_cast<int>(lane.track->firstEndingAfter(static_cast<std::int64_t>(begin_ns_)));
+    const auto first = static_cast<int>(lane.whole->firstEndingAfter(static_cast<std::int64_t>(begin_ns_)));
     const auto count = static_cast<int>(slices.size());
     // Keys go on from the selected slice in view.
     for (int s = first;
@@ -224,15 +227,17 @@ class TimelinePanel : public Panel {
     const auto to = static_cast<std::int64_t>(begin_ns_ + span_ns_);
     double unattributed = 0;
     double all = 0;
+    const TimelineTrack* counted = nullptr;
     for (const Lane& lane : lanes) {
+      if (std::exchange(counted, lane.whole) == lane.whole) continue;  // another side of the same run
       if (lane.end_ns > 0) {
         unattributed += lane.run->unattributed_ns;
         all += lane.end_ns;
         continue;
       }
-      unattributed += static_cast<double>(lane.track->unattributed_ns(from, to));
+      unattributed += static_cast<double>(lane.whole->unattributed_ns(from, to));
       all += static_cast<double>(
-          std::max<std::int64_t>(0, std::min(to, lane.track->end_ns()) - std::max(from, lane.track->begin_ns())));
+          std::max<std::int64_t>(0, std::min(to, lane.whole->end_ns()) - std::max(from, lane.whole->begin_ns())));
     }
     if (all > 0) {
       fittedLabel(ui_, ui_.theme.dim,
@@ -270,14 +275,14 @@ class TimelinePanel : public Panel {
     drawAxisX(ui_, x, top, axis_bottom,
               [&](double ns) { return fmt::format("{:.6g} {}", ns / unit, unit == 1e3 ? "µs" : "ms"); });
     const OperationRow* under = nullptr;
-    const RunIndex* run_under = nullptr;
+    const Lane* lane_under = nullptr;
     for (std::size_t l = 0; l < lanes.size(); ++l) {
       const float lane_top = top + static_cast<float>(l) * track_;
       const bool here = hovered && mouse.y >= lane_top && mouse.y < lane_top + track_;
       const OperationRow* found =
           drawTrack(lanes[l], x, lane_top, selection, here ? std::optional(mouse.x) : std::nullopt);
       if (found != nullptr) under = found;
-      if (here) run_under = lanes[l].run;
+      if (here) lane_under = &lanes[l];
       ImGui::SetCursorScreenPos({window.x + ui_.px(13), std::floor(lane_top + ui_.px(12))});
       label(ui_.theme.text, lanes[l].name);
       ImGui::SetCursorScreenPos({window.x + ui_.px(13), std::floor(lane_top + ui_.px(30))});
@@ -285,11 +290,13 @@ class TimelinePanel : public Panel {
     }
     if (hovered) list->AddLine({mouse.x, top}, {mouse.x, axis_bottom}, withAlpha(ui_.theme.dim, 0.6F));
     if (under != nullptr) {
-      tooltip(fmt::format("{}\n{} · {}\n{} ({:.1f} %)", under->name, under->kind, under->kernel,
+      const std::string where = under->isOnHost() || under->is_copy ? "" : " · " + under->device;
+      tooltip(fmt::format("{}\n{} · {}{}\n{} ({:.1f} %)", under->name, under->kind, under->kernel, where,
                           formatSpread(under->time), under->share * 100));
       if (clicked) selection.select(under->origins, true);
-    } else if (run_under != nullptr && x.value(mouse.x) < all_ns) {
-      tooltip("Unattributed: between operations, or after the last.");
+    } else if (lane_under != nullptr && x.value(mouse.x) < all_ns) {
+      tooltip(lane_under->isSide() ? "Nothing ran here at that time."
+                                   : "Unattributed: between operations, or after the last.");
     }
   }
 
@@ -303,7 +310,7 @@ class TimelinePanel : public Panel {
     const double end_ns = std::max(lane.end_ns, static_cast<double>(lane.track->end_ns()));
     const float first = std::clamp(x.at(static_cast<double>(lane.track->begin_ns())), x.begin, x.end);
     const float last = std::clamp(x.at(end_ns), x.begin, x.end);
-    // Unattributed time shows where no slice covers the ground.
+    // Time in which nothing ran here shows where no slice covers the ground.
     if (last > first) list->AddRectFilled({first, low}, {last, high}, withAlpha(ui_.theme.faint, 0.28F), 1);
     const OperationRow* under = nullptr;
     list->PushClipRect({x.begin, low - 3}, {x.end, high + 3}, true);
@@ -354,8 +361,8 @@ class TimelinePanel : public Panel {
 
   const Ui& ui_;
   std::shared_ptr<const JobIndex> shown_index_;
-  TimelineTrack medians_[2];  // tracks of the median runs: baseline, optimized
-  TimelineTrack sides_[3];    // the optimized one's by kSides
+  std::deque<TimelineTrack> tracks_;  // those that lanes show beside the runs' own
+  std::vector<Lane> median_lanes_, recorded_lanes_;
   bool recorded_ = false;
   bool fit_ = true;
   bool dragged_ = false;
@@ -365,12 +372,13 @@ class TimelinePanel : public Panel {
 };
 
 void fillTimeline(const StudioSnapshot& snapshot, PanelTable* table) {
-  table->columns = {"variant", "instance", "operation", "begin_us", "time_us"};
+  table->columns = {"variant", "instance", "device", "copy", "operation", "begin_us", "time_us"};
   for (const auto& [variant, run] : runsOf(*snapshot.index)) {
     for (const TimelineTrack& track : run->tracks) {
       for (const TimeSlice& slice : track.slices) {
-        table->rows.push_back({std::string(variant), whole(track.thread),
-                               run->rows[static_cast<std::size_t>(slice.row)].name, whole(slice.begin_ns) / 1e3,
+        const OperationRow& row = run->rows[static_cast<std::size_t>(slice.row)];
+        table->rows.push_back({std::string(variant), whole(track.thread), row.device,
+                               std::string(row.is_copy ? "yes" : "no"), row.name, whole(slice.begin_ns) / 1e3,
                                whole(slice.end_ns - slice.begin_ns) / 1e3});
       }
     }

@@ -25,15 +25,19 @@ struct OperationRow {
   std::string name;
   std::string kind;  // without namespace
   KindGroup group = KindGroup::kOther;
-  std::string kernel;  // name of what ran: implementation, else kernel, else "interpreter"
-  std::string layout;  // layouts of input and result: "nchw→nChw16c", or one name if both are the same
-  std::string output;  // sizes of the result: "1x256x56x56"
+  std::string kernel;          // name of what ran: implementation, else kernel, else "interpreter"
+  std::string device = "cpu";  // StepRecord::device
+  bool is_copy = false;        // between the device and the host
+  std::string layout;          // layouts of input and result: "nchw→nChw16c", or one name if both are the same
+  std::string output;          // sizes of the result: "1x256x56x56"
   std::string precision;
   std::vector<OriginId> origins;
   TimeStatistics time;
   double share = 0;         // share of the whole run's time, 0..1
   double gflops_per_s = 0;  // speed of the operation; 0: unknown
   double baseline_ns = 0;   // the same origins in the baseline run; 0: unknown
+
+  bool isOnHost() const { return device == "cpu"; }
 };
 
 // Index over one measured variant.

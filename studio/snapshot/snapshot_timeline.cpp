@@ -38,6 +38,13 @@ std::vector<TimeSlice> withoutOverlap(const std::vector<TimeSlice>& slices) {
   return parts;
 }
 
+void sumDurations(TimelineTrack* track) {
+  track->busy_ns.reserve(track->slices.size() + 1);
+  track->busy_ns.push_back(0);
+  for (const TimeSlice& slice : track->slices)
+    track->busy_ns.push_back(track->busy_ns.back() + slice.end_ns - slice.begin_ns);
+}
+
 void finishTrack(TimelineTrack* track) {
   std::vector<TimeSlice>& slices = track->slices;
   std::sort(slices.begin(), slices.end(), [](const TimeSlice& a, const TimeSlice& b) {
@@ -45,9 +52,7 @@ void finishTrack(TimelineTrack* track) {
     return a.end_ns != b.end_ns ? a.end_ns > b.end_ns : a.row < b.row;
   });
   slices = withoutOverlap(slices);
-  track->busy_ns.reserve(slices.size() + 1);
-  track->busy_ns.push_back(0);
-  for (const TimeSlice& slice : slices) track->busy_ns.push_back(track->busy_ns.back() + slice.end_ns - slice.begin_ns);
+  sumDurations(track);
 }
 
 }  // namespace
@@ -92,6 +97,17 @@ std::vector<TimelineTrack> timelineTracks(const RunRecord& run, const std::vecto
     if (!track.slices.empty()) result.push_back(std::move(track));
   }
   return result;
+}
+
+TimelineTrack partOf(const TimelineTrack& track, const std::vector<bool>& rows) {
+  TimelineTrack part;
+  part.thread = track.thread;
+  for (const TimeSlice& slice : track.slices) {
+    const auto row = static_cast<std::size_t>(slice.row);
+    if (row < rows.size() && rows[row]) part.slices.push_back(slice);
+  }
+  sumDurations(&part);
+  return part;
 }
 
 }  // namespace ipex_studio

@@ -35,4 +35,7 @@ struct TimelineTrack {
 // slice is cut where it overlaps the one before.
 std::vector<TimelineTrack> timelineTracks(const RunRecord& run, const std::vector<std::int32_t>& row_of_time);
 
+// The slices of the track whose row `rows` marks; rows beyond its end are not marked.
+TimelineTrack partOf(const TimelineTrack& track, const std::vector<bool>& rows);
+
 }  // namespace ipex_studio

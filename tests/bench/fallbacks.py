@@ -20,12 +20,17 @@ def rows_of(program: str, database: str, panel: str) -> List[Dict]:
     return json.loads(text.stdout)["rows"]
 
 
-def is_on_device(kernel: str) -> bool:
-    return "_xpu" in kernel
+def is_copy(row: Dict) -> bool:
+    return row["copy"] == "yes"
 
 
-def is_copy(kernel: str) -> bool:
-    return " to " in kernel  # "cpu to opencl:0"
+def is_on_device(row: Dict) -> bool:
+    return row["device"] != "cpu" and not is_copy(row)
+
+
+def is_of_device(kernel: str) -> bool:
+    """True for a kernel of a device, and for the device itself where it has none for an operation."""
+    return kernel.endswith("_xpu") or kernel.startswith(("opencl", "xpu"))
 
 
 class Survey:
@@ -35,17 +40,17 @@ class Survey:
         self.steps = [row for row in operations if row["variant"] == "optimized" and row["time_ms"]]
         self.reasons: Dict[str, str] = {}
         for row in dispatches:
-            if row["chosen"] == "no" and (is_on_device(row["kernel"]) or row["kernel"].startswith(("opencl", "xpu"))):
+            if row["chosen"] == "no" and is_of_device(row["kernel"]):
                 self.reasons.setdefault(row["operation"], row["reason"])
 
     def share(self, fits) -> float:
         total = sum(row["time_ms"] for row in self.steps)
-        return sum(row["time_ms"] for row in self.steps if fits(row["kernel"])) / total if total else 0.0
+        return sum(row["time_ms"] for row in self.steps if fits(row)) / total if total else 0.0
 
     def lines(self) -> List[str]:
-        copies = [row for row in self.steps if is_copy(row["kernel"])]
+        copies = [row for row in self.steps if is_copy(row)]
         lines = [f"{self.share(is_on_device):7.2%} on the device, {len(copies)} copies {self.share(is_copy):.2%}"]
-        left = [row for row in self.steps if not is_on_device(row["kernel"]) and not is_copy(row["kernel"])]
+        left = [row for row in self.steps if not is_on_device(row) and not is_copy(row)]
         total = sum(row["time_ms"] for row in self.steps)
         for row in sorted(left, key=lambda row: -row["time_ms"])[:12]:
             why = self.reasons.get(row["operation"], "no plan" if row["kernel"] == "interpreter" else "no kernel")

@@ -33,10 +33,11 @@ class FallbacksTest(unittest.TestCase):
     """What fallbacks.py makes of the tables of the program."""
 
     def test_shares_and_reasons(self):
-        def step(operation, kernel, ms, variant="optimized"):
-            return {"operation": operation, "kernel": kernel, "time_ms": ms, "variant": variant}
-        steps = [step("a", "linear_xpu", 8.0), step("copy", "cpu to opencl:0", 1.0), step("b", "sort_simd", 0.75),
-                 step("c", "interpreter", 0.25), step("d", "relu_xpu", None), step("a", "interpreter", 99.0, "baseline")]
+        def step(operation, kernel, ms, device="cpu", copy="no", variant="optimized"):
+            return {"operation": operation, "kernel": kernel, "time_ms": ms, "device": device, "copy": copy, "variant": variant}
+        steps = [step("a", "linear_xpu", 8.0, "opencl:0"), step("copy", "cpu to opencl:0", 1.0, "opencl:0", "yes"),
+                 step("b", "sort_simd", 0.75), step("c", "interpreter", 0.25), step("d", "relu_xpu", None, "opencl:0"),
+                 step("a", "interpreter", 99.0, variant="baseline")]
         said = [{"operation": "b", "kernel": "opencl:0", "chosen": "no", "reason": "device"},
                 {"operation": "b", "kernel": "sort_simd", "chosen": "yes", "reason": "chosen"}]
         lines = fallbacks.Survey(steps, said).lines()

@@ -34,7 +34,8 @@ class DatabaseTest : public ::testing::Test {
 
 TEST_F(DatabaseTest, JobComesBackAsItWas) {
   Database database = create();
-  const JobRecord job = smallJob();
+  JobRecord job = smallJob();
+  job.runs[1].steps[0].device = "opencl:1";
   const std::int64_t id = database.record(job);
   EXPECT_EQ(toJson(database.job(id)), toJson(job));
   EXPECT_EQ(database.check(), "ok");

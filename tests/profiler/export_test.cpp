@@ -5,9 +5,12 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 
+#include "core/record/device_copy_name.h"
 #include "core/record/records_json.h"
 #include "profiler/comparison.h"
 #include "profiler/export/export_html.h"
@@ -206,6 +209,27 @@ TEST(ExportTrace, IsJsonWithOneCompleteEventPerSample) {
   EXPECT_EQ(json::parse(traceJson(JobRecord{}))["traceEvents"].size(), 0u);
 }
 
+TEST(ExportTrace, HasATrackForTheDeviceAndOneForCopies) {
+  JobRecord job = syntheticJob(1, {1, 4});
+  RunRecord& run = job.runs[1];
+  ASSERT_GE(run.steps.size(), 3u);
+  run.steps[0].device = run.steps[1].device = "opencl:1";
+  run.steps[0].kernel = kDeviceCopyName;
+  std::map<std::string, std::set<std::string>> steps;  // by the name of their track
+  std::map<std::int64_t, std::string> names;
+  const json trace = json::parse(traceJson(job));
+  for (const json& event : trace["traceEvents"]) {
+    if (event["pid"] != 2) continue;
+    if (event["name"] == "thread_name") names[event["tid"]] = event["args"]["name"];
+    if (event["ph"] == "X") steps[names[event["tid"]]].insert(event["name"]);
+  }
+  EXPECT_EQ(steps["instance 0, copies"], std::set<std::string>{run.steps[0].name});
+  EXPECT_EQ(steps["instance 0 on opencl:1"], std::set<std::string>{run.steps[1].name});
+  EXPECT_EQ(steps["instance 0"].count(run.steps[2].name), 1u);
+  EXPECT_EQ(steps.size(), 3u);
+  EXPECT_THAT(stepsCsv(job), HasSubstr(",opencl:1\r\n"));
+}
+
 // Splits CSV by the rules of RFC 4180.
 std::vector<std::vector<std::string>> parseCsv(const std::string& text) {
   std::vector<std::vector<std::string>> rows(1, std::vector<std::string>(1));
@@ -235,7 +259,7 @@ TEST(ExportCsv, QuotesAndDisarmsFormulas) {
   job.runs[1].steps[1].name = "a,\"b\"\r\nc";
   const auto rows = parseCsv(stepsCsv(job));
   ASSERT_EQ(rows.size(), 1 + job.runs[0].step_times.size() + job.runs[1].step_times.size());
-  for (const auto& row : rows) ASSERT_EQ(row.size(), 20u);
+  for (const auto& row : rows) ASSERT_EQ(row.size(), 21u);
   const std::size_t first = 1 + job.runs[0].step_times.size();
   EXPECT_EQ(rows[first][5], "'=HYPERLINK(\"http://x\")");
   EXPECT_EQ(rows[first + 1][5], "a,\"b\"\r\nc");

@@ -4,6 +4,7 @@
 #include <map>
 #include <regex>
 #include <sstream>
+#include <utility>
 
 #include "profiler/database.h"
 #include "tests/profiler/old_database.h"
@@ -12,7 +13,7 @@
 namespace ipex_studio {
 namespace {
 
-constexpr std::int64_t kCurrentVersion = 14;
+constexpr std::int64_t kCurrentVersion = 15;
 
 // Returns the statements by "type name", without comments and with spaces only where they separate words.
 std::map<std::string, std::string> tablesOf(const std::string& path) {
@@ -65,6 +66,31 @@ TEST_F(SchemaTest, MigrationsGiveOldDatabasesTheSameTables) {
     EXPECT_EQ(Connection(path, false).integer("PRAGMA user_version"), kCurrentVersion);
     EXPECT_EQ(database.job(1).runs.at(0).steps.at(0).micro_batches, micro_batches);
     EXPECT_EQ(database.check(), "ok");
+  }
+}
+
+// What ran on a device was told by names alone before version 15: those of its kernel and of copies.
+TEST_F(SchemaTest, StepsOfOldDatabasesGetTheirDevice) {
+  for (const auto& [asked, named] : {std::pair("opencl", "opencl:0"), std::pair("xpu:1", "xpu:1")}) {
+    SCOPED_TRACE(asked);
+    const std::string path = directory_.file(fmt::format("{}.db", named));
+    testing::makeOldDatabase(path, 14);
+    Connection(path, true)
+        .execute(
+            fmt::format("UPDATE run SET device = '{}';"
+                        "INSERT INTO plan_step SELECT run_id, 1, 1, region, name, kind, spec, 'linear_xpu', '', '', "
+                        "'', '', precision, '[]', 1, 1, -1, 0, 0, 1, 1 FROM plan_step WHERE step = 0;"
+                        "INSERT INTO plan_step SELECT run_id, 2, 2, region, name, kind, spec, 'device_copy', '', "
+                        "'', '', '', precision, '[]', 1, 1, -1, 0, 0, 1, 1 FROM plan_step WHERE step = 0;",
+                        asked)
+                .c_str());
+    for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kReadWrite}) {
+      const auto job = Database::open(path, mode).job(1);
+      ASSERT_EQ(job.runs.at(0).steps.size(), 3U);
+      EXPECT_EQ(job.runs[0].steps[0].device, "cpu");
+      EXPECT_EQ(job.runs[0].steps[1].device, named);
+      EXPECT_EQ(job.runs[0].steps[2].device, named);
+    }
   }
 }
 

@@ -62,11 +62,13 @@ TEST(Snapshot, DevicesSideBySideAndWhatCopiesTake) {
   ASSERT_NE(cpu, job.runs.end());
   RunRecord device = *cpu;
   device.device = "opencl";
+  for (StepRecord& step : device.steps) step.device = "opencl:0";
   StepRecord copy = device.steps.back();
   copy.index = static_cast<std::int32_t>(device.steps.size());
   copy.name = "cpu to xpu:0: conv1";
   copy.kind = "reorder";
   copy.kernel = kDeviceCopyName;
+  copy.implementation = "cpu to opencl:0";
   StepTime time;
   time.step = copy.index;
   time.elapsed_ns.assign(3, device.latency_ns[0] / 3);

@@ -3,12 +3,16 @@
 #include <gtest/gtest.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <map>
+#include <memory>
 #include <random>
 
 #include "core/base/error.h"
+#include "core/record/device_copy_name.h"
 #include "core/record/tuning_store.h"
 #include "studio/panels/operations_table.h"
 #include "studio/panels/panel_list.h"
@@ -181,6 +185,20 @@ TEST(Timeline, WhatRanInsideStandsInItsPlace) {
   EXPECT_EQ(slices, expected);
 }
 
+TEST(Timeline, IsDividedByRows) {
+  RunRecord run;
+  run.step_times.push_back({0, "", "", {}, 3, {0, 100}, {10, 20}, {}});
+  run.step_times.push_back({1, "", "", {}, 3, {10, 120}, {30, 5}, {}});
+  const auto tracks = timelineTracks(run, {0, 1});
+  ASSERT_EQ(tracks.size(), 1U);
+  const TimelineTrack part = partOf(tracks[0], {false, true});
+  EXPECT_EQ(part.thread, 3);
+  ASSERT_EQ(part.slices.size(), 2U);
+  EXPECT_EQ(part.slices[1].begin_ns, 120);
+  EXPECT_EQ(part.busy_ns, (std::vector<std::int64_t>{0, 30, 35}));
+  EXPECT_TRUE(partOf(tracks[0], {}).slices.empty());
+}
+
 TEST(Memory, LevelsAreTheSumOfWhatIsAlive) {
   RunRecord record;
   for (std::int32_t s = 0; s < 3; ++s) {
@@ -226,6 +244,30 @@ TEST(Tables, EveryPanelHasOneAsCsvAndJson) {
             snapshot->index->baseline.rows.size() + snapshot->index->optimized.rows.size());
   EXPECT_THROW(panelTable("nonsense", *snapshot), Error);
   EXPECT_EQ(tableFileName(*snapshot, "log"), "resnet50-log");
+}
+
+TEST(Tables, TellWhereStepsRanAndWhatWasCopied) {
+  const auto job = std::make_shared<JobRecord>(*testing::resnetJob());
+  for (RunRecord& run : job->runs) {
+    if (run.variant != "optimized") continue;
+    run.steps[0].device = run.steps[1].device = "opencl:0";
+    run.steps[0].kernel = kDeviceCopyName;
+  }
+  const auto snapshot = makeSnapshot(job, testing::donePartsOf(*job), nullptr);
+  for (const char* panel : {"operations", "timeline"}) {
+    const PanelTable table = panelTable(panel, *snapshot);
+    const auto column = [&](const char* name) {
+      return std::find(table.columns.begin(), table.columns.end(), name) - table.columns.begin();
+    };
+    std::map<std::string, std::size_t> counts;
+    for (const auto& cells : table.rows)
+      ++counts[cells.at(static_cast<std::size_t>(column("device"))).text + ", " +
+               cells.at(static_cast<std::size_t>(column("copy"))).text];
+    EXPECT_EQ(counts["opencl:0, yes"], counts["opencl:0, no"]) << panel;
+    EXPECT_GT(counts["opencl:0, no"], 0U) << panel;
+    EXPECT_GT(counts["cpu, no"], counts["opencl:0, no"]) << panel;
+    EXPECT_EQ(counts.size(), 3U) << panel;
+  }
 }
 
 TEST(Tables, TheWaterfallIsTheWholeDifference) {
