@@ -197,6 +197,47 @@ TEST_F(Devices, OfAListMustAllBeThere) {
   EXPECT_THAT(unknown.err, HasSubstr("--device  is unknown; use cpu, xpu[:N] or opencl[:N]."));
 }
 
+TEST_F(Devices, OfWhichTwoAreHereHaveNumbers) {
+  const Machine machine("two");
+  const Outcome list = machine.pit().run({"devices"});
+  EXPECT_EQ(list.code, 0);
+  EXPECT_THAT(list.out, HasSubstr("opencl:0, xpu:0    Made-up GPU\n"));
+  EXPECT_THAT(list.out, HasSubstr("opencl:1, xpu:1    Second made-up GPU\n"));
+  const std::string found = "found: opencl:0, xpu:0 (Made-up GPU), opencl:1, xpu:1 (Second made-up GPU)";
+  const std::string mend = "; install its driver by samples/setup.sh --xpu, or use --device cpu.\n";
+  // What is not there is told before anything is opened; else the first is opened, for which nothing can be compiled,
+  // or the second, which is gone.
+  const std::pair<const char*, std::string> cases[] = {
+      {"cpu,xpu:2",
+       "ipex-studio: --device xpu:2: no such Intel GPU with an OpenCL driver is here (" + found + ")" + mend},
+      {"xpu,opencl:2,cpu", "ipex-studio: --device opencl:2: no such OpenCL device is here (" + found + ")" + mend},
+      {"opencl:7", "ipex-studio: --device opencl:7: no such OpenCL device is here (" + found + ")" + mend},
+      {"cpu,xpu", "error: nothing is known here); use --device cpu.\n"},
+      {"opencl:0", "error: nothing is known here); use --device cpu.\n"},
+      {"cpu,xpu:1",
+       "The device Second made-up GPU failed to start (CL_DEVICE_NOT_AVAILABLE, the device is lost or taken); use "
+       "--device cpu.\n"},
+      {"opencl:1", "The device Second made-up GPU failed to start"}};
+  for (const auto& [devices, sentence] : cases) {
+    const Outcome asked = machine.pit().run({"bench", modelFile("small.pt"), "--device", devices});
+    EXPECT_EQ(asked.code, 5) << devices;
+    EXPECT_THAT(asked.err, HasSubstr(sentence)) << devices;
+  }
+}
+
+TEST_F(Devices, OfAnotherVendorCountAsNoneOfIntels) {
+  const Machine machine("mixed");
+  const Outcome list = machine.pit().run({"devices"});
+  EXPECT_THAT(list.out, HasSubstr("opencl:0           Made-up GPU\n"));
+  EXPECT_THAT(list.out, HasSubstr("opencl:1, xpu:0    Second made-up GPU\n"));
+  const Outcome first = machine.pit().run({"bench", modelFile("small.pt"), "--device", "cpu,xpu"});
+  EXPECT_EQ(first.code, 5);
+  EXPECT_THAT(first.err, HasSubstr("The device Second made-up GPU failed to start"));
+  const Outcome second = machine.pit().run({"bench", modelFile("small.pt"), "--device", "cpu,xpu:1"});
+  EXPECT_EQ(second.code, 5);
+  EXPECT_THAT(second.err, HasSubstr("(found: opencl:0 (Made-up GPU), opencl:1, xpu:0 (Second made-up GPU))"));
+}
+
 TEST_F(Devices, ThatFailWhenTheyAreOpened) {
   const std::pair<const char*, const char*> failures[] = {
       {"lost",
@@ -313,6 +354,32 @@ TEST_F(PoclRuns, ASideBySideOfBothDevices) {
   EXPECT_THAT(compare.out, HasSubstr("optimized fp32 on opencl"));
   EXPECT_THAT(compare.out, HasSubstr("reduce_xpu"));
   EXPECT_THAT(pit.run(bench).out, HasSubstr("devices side by side, fp32\ncpu: "));
+}
+
+TEST_F(PoclRuns, BesideAnotherDevice) {
+  const Machine machine("works", true);
+  const auto list = nlohmann::json::parse(machine.pit().run({"devices", "--json"}).out)["devices"];
+  const auto pocl = std::find_if(list.begin(), list.end(), [](const nlohmann::json& device) {
+    return device["platform"] == "Portable Computing Language";
+  });
+  ASSERT_NE(pocl, list.end());
+  const std::string device = (*pocl)["asked_by"][0];
+  // Its programs are those that the tests share.
+  const Sandpit& pit = machine_->pit();
+  const Outcome run = pit.run({"bench", modelFile("small.pt"), "--input", "x:1x3x32x32", "--device", "cpu," + device,
+                               "--duration", "0.05", "--json", "--db", pit.path("beside.db")});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const auto runs = nlohmann::json::parse(run.out)["runs"];
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[1]["device"], "cpu");
+  EXPECT_EQ(runs[2]["device"], device);
+  std::set<std::string> devices;
+  const Outcome steps = pit.run({pit.path("beside.db"), "--panel", "operations", "--json"});
+  for (const auto& row : nlohmann::json::parse(steps.out)["rows"]) devices.insert(row["device"]);
+  EXPECT_EQ(devices, (std::set<std::string>{"cpu", device}));
+  const Outcome other = pit.run({"bench", modelFile("small.pt"), "--device", "cpu," + device + ",xpu"});
+  EXPECT_EQ(other.code, 5);
+  EXPECT_THAT(other.err, HasSubstr("error: nothing is known here); use --device cpu."));
 }
 
 TEST_F(PoclRuns, ExportOfAListIsOfItsLast) {

@@ -3,6 +3,8 @@
 //   old        the same, of OpenCL 1.1
 //   babbles    the same, whose texts and numbers mean nothing
 //   lost       the same, gone when it is opened
+//   two        the same and a second one, which is gone when it is opened
+//   mixed      the same two, of which the first is of another vendor
 //   no-compile the same, for which nothing can be compiled
 //   no-memory  asked for devices, it has no memory
 //   crash, hang, exit, close   asked for devices, it does that; "close" closes all descriptors, then never answers
@@ -11,6 +13,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -20,6 +23,7 @@ struct _cl_platform_id {
 };
 struct _cl_device_id {
   const cl_icd_dispatch* dispatch;
+  const char* name;
 };
 struct _cl_context {
   const cl_icd_dispatch* dispatch;
@@ -32,7 +36,7 @@ namespace {
 
 extern const cl_icd_dispatch kDispatch;
 _cl_platform_id the_platform{&kDispatch};
-_cl_device_id the_device{&kDispatch};
+_cl_device_id the_devices[] = {{&kDispatch, "Made-up GPU"}, {&kDispatch, "Second made-up GPU"}};
 _cl_context the_context{&kDispatch};
 _cl_program the_program{&kDispatch};
 
@@ -82,8 +86,9 @@ cl_int deviceIds(cl_platform_id, cl_device_type, cl_uint entries, cl_device_id* 
   if (how == "exit") std::exit(0);
   if (how == "close") ::close_range(0, ~0U, 0);
   while (how == "hang" || how == "close") ::pause();
-  if (count != nullptr) *count = 1;
-  if (devices != nullptr && entries > 0) devices[0] = &the_device;
+  const cl_uint here = how == "two" || how == "mixed" ? 2 : 1;
+  if (count != nullptr) *count = here;
+  for (cl_uint d = 0; devices != nullptr && d < std::min(entries, here); ++d) devices[d] = &the_devices[d];
   return CL_SUCCESS;
 }
 
@@ -93,11 +98,11 @@ cl_int babble(std::size_t bytes, void* value, std::size_t* size) {
   return CL_SUCCESS;
 }
 
-cl_int deviceInfo(cl_device_id, cl_device_info what, std::size_t bytes, void* value, std::size_t* size) {
+cl_int deviceInfo(cl_device_id device, cl_device_info what, std::size_t bytes, void* value, std::size_t* size) {
   if (mode() == "babbles") return babble(bytes, value, size);
   switch (what) {
     case CL_DEVICE_NAME:
-      return give("Made-up GPU", bytes, value, size);
+      return give(device->name, bytes, value, size);
     case CL_DEVICE_VERSION:
       return give(mode() == "old" ? "OpenCL 1.1" : "OpenCL 3.0 made up", bytes, value, size);
     case CL_DRIVER_VERSION:
@@ -107,7 +112,7 @@ cl_int deviceInfo(cl_device_id, cl_device_info what, std::size_t bytes, void* va
     case CL_DEVICE_TYPE:
       return giveNumber<cl_device_type>(CL_DEVICE_TYPE_GPU, bytes, value, size);
     case CL_DEVICE_VENDOR_ID:
-      return giveNumber<cl_uint>(0x8086, bytes, value, size);
+      return giveNumber<cl_uint>(mode() == "mixed" && device == &the_devices[0] ? 0x10de : 0x8086, bytes, value, size);
     case CL_DEVICE_AVAILABLE:
     case CL_DEVICE_COMPILER_AVAILABLE:
       return giveNumber<cl_bool>(CL_TRUE, bytes, value, size);
@@ -130,8 +135,9 @@ cl_int platformIds(cl_uint entries, cl_platform_id* platforms, cl_uint* count) {
 
 using Notify = void(CL_CALLBACK*)(const char*, const void*, std::size_t, void*);
 
-cl_context createContext(const cl_context_properties*, cl_uint, const cl_device_id*, Notify, void*, cl_int* code) {
-  const bool lost = mode() == "lost";
+cl_context createContext(const cl_context_properties*, cl_uint, const cl_device_id* devices, Notify, void*,
+                         cl_int* code) {
+  const bool lost = mode() == "lost" || devices[0] == &the_devices[1];
   if (code != nullptr) *code = lost ? CL_DEVICE_NOT_AVAILABLE : CL_SUCCESS;
   return lost ? nullptr : &the_context;
 }
