@@ -467,7 +467,7 @@ TEST(Completion, KnowsCommandsAndFlags) {
   std::ofstream(pit.path("completion.bash")) << pit.run({"completion", "bash"}).out;
   const Outcome words = pit.runProgram(
       {"bash", "-c",
-       "source '" + pit.path("completion.bash") +
+       "cd '" + pit.path(".") + "' && source '" + pit.path("completion.bash") +
            "'; COMP_WORDS=(ipex-studio run --form); COMP_CWORD=2; _ipex_studio; echo \"${COMPREPLY[@]}\"; "
            "COMP_WORDS=(ipex-studio ins); COMP_CWORD=1; _ipex_studio; echo \"${COMPREPLY[@]}\""});
   EXPECT_EQ(words.out, "--form\ninspect\n") << words.err;

@@ -374,8 +374,8 @@ TEST_F(PoclRuns, BesideAnotherDevice) {
   EXPECT_EQ(runs[1]["device"], "cpu");
   EXPECT_EQ(runs[2]["device"], device);
   std::set<std::string> devices;
-  const Outcome steps = pit.run({pit.path("beside.db"), "--panel", "operations", "--json"});
-  for (const auto& row : nlohmann::json::parse(steps.out)["rows"]) devices.insert(row["device"]);
+  const auto steps = nlohmann::json::parse(pit.run({pit.path("beside.db"), "--panel", "operations", "--json"}).out);
+  for (const auto& row : steps["rows"]) devices.insert(row["device"]);
   EXPECT_EQ(devices, (std::set<std::string>{"cpu", device}));
   const Outcome other = pit.run({"bench", modelFile("small.pt"), "--device", "cpu," + device + ",xpu"});
   EXPECT_EQ(other.code, 5);
