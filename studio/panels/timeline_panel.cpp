@@ -1,5 +1,6 @@
 // Bottom tab: when each operation ran, either in a median run on one axis or in every recorded execution on a track
-// per instance; runs on another device than the CPU have a track for each of the two and one for copies. The view is zoomed and panned; a pixel is drawn once however many slices it holds.
+// per instance; runs on another device than the CPU have a track for each of the two and one for copies. The view is
+// zoomed and panned; a pixel is drawn once however many slices it holds.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -178,7 +178,7 @@ class Rows(unittest.TestCase):
                        "peak_rss_bytes) VALUES (1, 1, 0, 'optimized', 'cpu', 'fp32', 2, 1, 0, 1, 1000, '[1000]', '[]', "
                        "0, 0, 0, 0, 0)")
             db.execute("INSERT INTO plan_step VALUES (1, 0, 0, 0, 'conv', 'convolution', '', 'k', '', '', '', '', 'fp32', "
-                       "'[7]', 7776, 1, 0, 0, 0, 1, 1)")
+                       "'[7]', 7776, 1, 0, 0, 0, 1, 1, 'cpu')")
             db.execute("INSERT INTO step_time VALUES (1, 0, 0, 'conv', 'convolution', '[7]', 0, '[0]', '[900]', '[]')")
 
     def test_recorded_engines_are_runs_of_one_job(self):
