@@ -101,6 +101,7 @@ class Pinned(unittest.TestCase):
 class Tasks(unittest.TestCase):
     def test_runs_on_its_cores_in_a_thread_of_its_own(self):
         where, before = Where(), torch.get_num_threads()
+        torch.set_num_threads(before)  # from now on threads that have not asked yet begin with it
         task = Task(where, CPUPool(CORE))
         futures = [task(torch.tensor(number)) for number in range(3)]
         self.assertEqual([int(future.get()) for future in futures], [0, 1, 2])

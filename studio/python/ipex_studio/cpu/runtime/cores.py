@@ -105,6 +105,7 @@ def bind(cores: Iterable[int], threads: int) -> None:
     """The calling thread, and the `threads` - 1 that it computes with, keep to cores from now on."""
     cores = list(cores)
     os.sched_setaffinity(0, cores)
+    torch.get_num_threads()  # a thread that has not asked yet would take the number that others set later
     torch.set_num_threads(threads)  # starts threads of torch's own anew, on these cores
     library = _open_mp() if threads > 1 else None
     if library is not None:  # threads that were started earlier do not follow by themselves
