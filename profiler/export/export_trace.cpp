@@ -7,8 +7,8 @@
 #include <map>
 #include <unordered_map>
 
-#include "core/record/device_copy_name.h"
 #include "core/record/records_json.h"
+#include "core/record/step_place.h"
 #include "profiler/export/export_json.h"
 #include "profiler/summary.h"
 
@@ -17,15 +17,7 @@ namespace {
 
 std::string quotedJson(const std::string& text) { return dumpJson(nlohmann::json(text)); }
 
-// The tracks of an instance: what it ran on the host, on another device, and copies between them.
-enum class Track { kHost, kDevice, kCopies };
-
-Track trackOf(const StepRecord* step) {
-  if (step == nullptr || step->device == "cpu") return Track::kHost;
-  return step->kernel == kDeviceCopyName ? Track::kCopies : Track::kDevice;
-}
-
-// What a run's events belong to.
+// The tracks of a run's events: an instance has one for each place that it ran steps in.
 class Tracks {
  public:
   explicit Tracks(const RunRecord& run) {
@@ -38,18 +30,20 @@ class Tracks {
   }
   // The "tid" of a trace: that of the instance on the host, else one beyond all of these.
   std::int64_t id(const StepTime& time) const {
-    return time.thread + instances_ * static_cast<std::int64_t>(trackOf(step(time)));
+    return time.thread + instances_ * static_cast<std::int64_t>(place(step(time)));
   }
   std::string name(const StepTime& time) const {
     const StepRecord* const ran = step(time);
-    const Track track = trackOf(ran);
+    const StepPlace at = place(ran);
     return fmt::format("instance {}{}", time.thread,
-                       track == Track::kHost     ? ""
-                       : track == Track::kDevice ? " on " + ran->device
-                                                 : ", copies");
+                       at == StepPlace::kHost     ? ""
+                       : at == StepPlace::kDevice ? " on " + ran->device
+                                                  : ", copies");
   }
 
  private:
+  static StepPlace place(const StepRecord* step) { return step == nullptr ? StepPlace::kHost : placeOf(*step); }
+
   std::unordered_map<std::int32_t, const StepRecord*> steps_;
   std::int64_t instances_ = 0;
 };

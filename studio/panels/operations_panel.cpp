@@ -309,9 +309,9 @@ void fillOperations(const StudioSnapshot& snapshot, PanelTable* table) {
   for (const auto& [variant, run] : runsOf(*snapshot.index)) {
     for (const OperationRow& row : run->rows) {
       table->rows.push_back({std::string(variant), row.name, row.kind, row.kernel, row.device,
-                             std::string(row.is_copy ? "yes" : "no"), row.layout, row.output, row.precision,
-                             ms(row.time.p50_ns), ms(row.time.half_width_ns), row.share, orUnknown(row.gflops_per_s),
-                             orUnknown(ms(row.baseline_ns)), originsText(row.origins)});
+                             std::string(row.place == StepPlace::kCopies ? "yes" : "no"), row.layout, row.output,
+                             row.precision, ms(row.time.p50_ns), ms(row.time.half_width_ns), row.share,
+                             orUnknown(row.gflops_per_s), orUnknown(ms(row.baseline_ns)), originsText(row.origins)});
     }
   }
 }

@@ -37,14 +37,8 @@ std::string shortName(const std::string& name) {
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
-// What runs on another device than the CPU is divided into.
-enum class Side { kHost, kDevice, kCopies };
-constexpr Side kSides[] = {Side::kHost, Side::kDevice, Side::kCopies};
-
-Side sideOf(const OperationRow& row) {
-  if (row.is_copy) return Side::kCopies;
-  return row.isOnHost() ? Side::kHost : Side::kDevice;
-}
+// The sides that a run on another device than the CPU is divided into.
+constexpr StepPlace kSides[] = {StepPlace::kHost, StepPlace::kDevice, StepPlace::kCopies};
 
 // The device that the run has steps on; empty: none but the CPU.
 std::string deviceOf(const RunIndex& run) {
@@ -137,7 +131,7 @@ class TimelinePanel : public Panel {
     const std::string names[] = {"on the CPU", "on " + device, "copies"};
     for (std::size_t s = 0; s < std::size(kSides); ++s) {
       std::vector<bool> rows;
-      for (const OperationRow& row : lane.run->rows) rows.push_back(sideOf(row) == kSides[s]);
+      for (const OperationRow& row : lane.run->rows) rows.push_back(row.place == kSides[s]);
       TimelineTrack side = partOf(*lane.whole, rows);
       if (side.slices.empty()) continue;
       const std::string facts = lane.end_ns > 0 ? formatTime(static_cast<double>(side.busy_ns.back())) : lane.facts;
@@ -291,7 +285,7 @@ class TimelinePanel : public Panel {
     }
     if (hovered) list->AddLine({mouse.x, top}, {mouse.x, axis_bottom}, withAlpha(ui_.theme.dim, 0.6F));
     if (under != nullptr) {
-      const std::string where = under->isOnHost() || under->is_copy ? "" : " · " + under->device;
+      const std::string where = under->place == StepPlace::kDevice ? " · " + under->device : "";
       tooltip(fmt::format("{}\n{} · {}{}\n{} ({:.1f} %)", under->name, under->kind, under->kernel, where,
                           formatSpread(under->time), under->share * 100));
       if (clicked) selection.select(under->origins, true);
@@ -379,8 +373,8 @@ void fillTimeline(const StudioSnapshot& snapshot, PanelTable* table) {
       for (const TimeSlice& slice : track.slices) {
         const OperationRow& row = run->rows[static_cast<std::size_t>(slice.row)];
         table->rows.push_back({std::string(variant), whole(track.thread), row.device,
-                               std::string(row.is_copy ? "yes" : "no"), row.name, whole(slice.begin_ns) / 1e3,
-                               whole(slice.end_ns - slice.begin_ns) / 1e3});
+                               std::string(row.place == StepPlace::kCopies ? "yes" : "no"), row.name,
+                               whole(slice.begin_ns) / 1e3, whole(slice.end_ns - slice.begin_ns) / 1e3});
       }
     }
   }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/record/device_copy_name.h"
 #include "profiler/summary.h"
 #include "studio/snapshot/snapshot_advice.h"
 
@@ -74,7 +73,7 @@ OperationRow rowOfStep(const StepRecord& step, std::int32_t position) {
   row.group = kindGroup(step.kind);
   row.kernel = displayText(step.implementation.empty() ? step.kernel : step.implementation, 64);
   row.device = displayText(step.device, 16);
-  row.is_copy = step.kernel == kDeviceCopyName;
+  row.place = placeOf(step);
   row.layout = layoutText(step);
   row.output = shapeText(formatShape(step.dst_shape), step.micro_batches, step.runs);
   row.precision = displayText(step.precision, 16);

@@ -10,6 +10,7 @@
 
 #include "core/record/noise.h"
 #include "core/record/records.h"
+#include "core/record/step_place.h"
 #include "profiler/device_comparison.h"
 #include "profiler/statistics.h"
 #include "profiler/waterfall.h"
@@ -27,9 +28,9 @@ struct OperationRow {
   KindGroup group = KindGroup::kOther;
   std::string kernel;          // name of what ran: implementation, else kernel, else "interpreter"
   std::string device = "cpu";  // StepRecord::device
-  bool is_copy = false;        // between the device and the host
-  std::string layout;          // layouts of input and result: "nchw→nChw16c", or one name if both are the same
-  std::string output;          // sizes of the result: "1x256x56x56"
+  StepPlace place = StepPlace::kHost;
+  std::string layout;  // layouts of input and result: "nchw→nChw16c", or one name if both are the same
+  std::string output;  // sizes of the result: "1x256x56x56"
   std::string precision;
   std::vector<OriginId> origins;
   TimeStatistics time;
@@ -37,7 +38,7 @@ struct OperationRow {
   double gflops_per_s = 0;  // speed of the operation; 0: unknown
   double baseline_ns = 0;   // the same origins in the baseline run; 0: unknown
 
-  bool isOnHost() const { return device == "cpu"; }
+  bool isOnHost() const { return place == StepPlace::kHost; }
 };
 
 // Index over one measured variant.

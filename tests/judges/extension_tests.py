@@ -6,8 +6,9 @@
 
 Each PYTHON is an interpreter: one that finds ipex_studio and not the extension, one that finds the extension. The tests are
 written for the torch of their tag (v2.8.0+cpu: torch 2.8, expecttest, torchvision; some take transformers). Nothing is
-fetched. `python`, which some tests start, is the interpreter under judgement, and finds the alias, too. Each file runs in processes of its own, test by test; a test that ends its process or takes too long is one row,
-and the next process goes on behind it. `--baseline` takes the real thing's results from an earlier --json.
+fetched. `python`, which some tests start, is the interpreter under judgement, and finds the alias, too. Each file runs in
+processes of its own, test by test; a test that ends its process or takes too long is one row, and the next process goes on
+behind it. `--baseline` takes the real thing's results from an earlier --json.
 
 The table has a row a test: what it did under either, and the reason where the two differ. Its head says how many of the
 tests that the extension passes itself ipex_studio passes, group by group; exit status 1 if those are fewer than --least

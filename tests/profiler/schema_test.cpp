@@ -69,7 +69,7 @@ TEST_F(SchemaTest, MigrationsGiveOldDatabasesTheSameTables) {
   }
 }
 
-// What ran on a device was told by names alone before version 15: those of its kernel and of copies.
+// Before version 15 the names of kernels and copies alone told the device of a step.
 TEST_F(SchemaTest, StepsOfOldDatabasesGetTheirDevice) {
   for (const auto& [asked, named] : {std::pair("opencl", "opencl:0"), std::pair("xpu:1", "xpu:1")}) {
     SCOPED_TRACE(asked);

@@ -154,7 +154,7 @@ TEST(DeformConv2d, HasTheSameBitsForAllThreads) {
   at::set_num_threads(before);
 }
 
-// What an operator says about what it does not take.
+// The sentence by which an operator refuses its operands; empty where it takes them.
 std::string refusal(const std::function<void()>& call) {
   try {
     call();

@@ -205,8 +205,8 @@ TEST_F(Devices, OfWhichTwoAreHereHaveNumbers) {
   EXPECT_THAT(list.out, HasSubstr("opencl:1, xpu:1    Second made-up GPU\n"));
   const std::string found = "found: opencl:0, xpu:0 (Made-up GPU), opencl:1, xpu:1 (Second made-up GPU)";
   const std::string mend = "; install its driver by samples/setup.sh --xpu, or use --device cpu.\n";
-  // What is not there is told before anything is opened; else the first is opened, for which nothing can be compiled,
-  // or the second, which is gone.
+  // The program names missing devices before it opens any; else it opens the first GPU, for which the driver cannot
+  // compile, or the second, which is gone.
   const std::pair<const char*, std::string> cases[] = {
       {"cpu,xpu:2",
        "ipex-studio: --device xpu:2: no such Intel GPU with an OpenCL driver is here (" + found + ")" + mend},

@@ -6,10 +6,10 @@ import torch
 
 from .. import _automatic
 from .._math_mode import FP32MathMode, get_fp32_math_mode, set_fp32_math_mode
-from ..cpu.runtime import CPUPool
+from ..cpu.runtime import CPUPool, is_runtime_ext_enabled
 from ..cpu.runtime.cores import bind, bound_cores
 
-__all__ = ["CPUPool", "FP32MathMode", "get_fp32_math_mode", "set_fp32_math_mode"]
+__all__ = ["CPUPool", "FP32MathMode", "get_fp32_math_mode", "is_runtime_ext_enabled", "set_fp32_math_mode"]
 
 
 @functools.lru_cache(maxsize=None)
@@ -144,10 +144,6 @@ pin_cpu_cores = set_cpu_pool
 
 def is_same_core_affinity_setting(core_ids: List[int]) -> bool:
     return sorted(core_ids) == bound_cores()
-
-
-def is_runtime_ext_enabled() -> bool:
-    return True
 
 
 def xsmm_manual_seed(seed: int) -> None:

@@ -16,17 +16,32 @@ _BLOCK = 32  # weights that are packed together; groups are multiples of it
 _ZERO = 8  # the nibble of the even level 0
 
 
-def _pack(nibbles: torch.Tensor) -> torch.Tensor:
-    """Rows of nibbles (N, K), as the operator reads them: the halves of a byte are 16 weights apart."""
-    padded = stock.pad(nibbles, (0, -nibbles.shape[1] % _BLOCK), value=_ZERO).to(torch.uint8)
-    blocks = padded.view(len(padded), -1, 2, _BLOCK // 2)
+def packed_nibbles(nibbles: torch.Tensor, apart: int, fill: int = 0) -> torch.Tensor:
+    """Rows of nibbles (N, K) as bytes whose halves are `apart` in a row; rows are filled up with `fill`."""
+    padded = stock.pad(nibbles, (0, -nibbles.shape[1] % (2 * apart)), value=fill).to(torch.uint8)
+    blocks = padded.reshape(len(padded), padded.shape[1] // (2 * apart), 2, apart)
     return (blocks[:, :, 0] | blocks[:, :, 1] << 4).flatten(1).contiguous()
+
+
+def unpacked_nibbles(packed: torch.Tensor, apart: int, depth: Optional[int] = None) -> torch.Tensor:
+    """The nibbles that packed_nibbles() packed; the first `depth` of each row."""
+    blocks = packed.reshape(len(packed), packed.shape[1] // apart, apart)
+    return torch.stack((blocks & 15, blocks >> 4), 2).flatten(1)[:, :depth]
 
 
 def unpacked(packed: torch.Tensor, depth: int) -> torch.Tensor:
     """The nibbles (N, depth) of a layer's weight."""
-    blocks = packed.view(len(packed), -1, _BLOCK // 2)
-    return torch.stack((blocks & 15, blocks >> 4), 2).flatten(1)[:, :depth]
+    return unpacked_nibbles(packed, _BLOCK // 2, depth)
+
+
+def nf4_places(ratios: torch.Tensor) -> torch.Tensor:
+    """The places of the levels of NF4 that are nearest."""
+    table = torch.tensor(_engine.NF4_LEVELS)
+    return torch.bucketize(ratios, (table[1:] + table[:-1]) / 2)
+
+
+def nf4_values(places: torch.Tensor) -> torch.Tensor:
+    return torch.tensor(_engine.NF4_LEVELS)[places.long()]
 
 
 def _nibbles(words: torch.Tensor, order=range(8)) -> torch.Tensor:
@@ -62,7 +77,7 @@ class WeightOnlyQuantizedLinear(torch.nn.Module):
             raise ValueError(f"levels are even, or nf4 of 4 bits without zeros, not {kind} of {bits} bits")
         self.out_features, self.in_features = levels.shape
         self.bits, self.group, self.kind = bits, group, kind
-        packed = _pack(levels.long() + _ZERO) if bits == 4 else levels.to(torch.int8).contiguous()
+        packed = packed_nibbles(levels.long() + _ZERO, _BLOCK // 2, _ZERO) if bits == 4 else levels.to(torch.int8).contiguous()
         corrections = None
         if zeros is not None and zeros.any():
             corrections = -(zeros.float() * scales.float()).t().contiguous()
@@ -82,8 +97,7 @@ class WeightOnlyQuantizedLinear(torch.nn.Module):
         top = 2 ** (bits - 1) - 1
         if kind == "nf4":
             scales, zeros = groups.abs().amax(-1).clamp_min(smallest), None
-            table = torch.tensor(_engine.NF4_LEVELS)
-            levels = torch.bucketize(groups / scales[..., None], (table[1:] + table[:-1]) / 2) - _ZERO
+            levels = nf4_places(groups / scales[..., None]) - _ZERO
         elif symmetric:
             scales, zeros = (groups.abs().amax(-1) / top).clamp_min(smallest), None
             levels = (groups / scales[..., None]).round().clamp(-top, top)
@@ -134,7 +148,7 @@ class WeightOnlyQuantizedLinear(torch.nn.Module):
     def dequantized(self) -> torch.Tensor:
         """The weights as float32 (N, K)."""
         places = unpacked(self.weight, self.in_features) if self.bits == 4 else self.weight
-        levels = torch.tensor(_engine.NF4_LEVELS)[places.long()] if self.kind == "nf4" else places.float()
+        levels = nf4_values(places) if self.kind == "nf4" else places.float()
         if self.bits == 4 and self.kind == "even":
             levels = levels - _ZERO
         group_of = torch.arange(self.in_features) // self.group

@@ -9,7 +9,6 @@ from typing import Any, Optional
 import torch
 from torch.nn import functional as stock
 
-from .. import _engine
 from .._versions import autocast_dtype, autocast_is_on
 from ..errors import Error
 from ..llm import weight_only
@@ -90,7 +89,7 @@ class PackedWeight:
         group_of = torch.arange(self.columns) // self.group if self._g_idx is None else self._g_idx.long()
         levels = self._levels if self._zeros is None else self._levels - self._zeros[:, group_of]
         if self.dtype == WoqWeightDtype.NF4:
-            levels = torch.tensor(_engine.NF4_LEVELS)[levels.long() + INT4_ZERO]
+            levels = weight_only.nf4_values(levels + INT4_ZERO)
         return levels * self._scales[:, group_of]
 
     def linear(self, x: torch.Tensor) -> torch.Tensor:

@@ -9,7 +9,7 @@ from typing import Optional, Tuple
 import torch
 from torch.nn import functional as stock
 
-from .. import _engine
+from ..llm import weight_only
 from ._mappings import WoqWeightDtype
 
 INT4_ZERO = 8  # of symmetric weights
@@ -19,13 +19,12 @@ _Quantized = Tuple[torch.Tensor, torch.Tensor, Optional[torch.Tensor]]
 
 def pack_halves(levels: torch.Tensor) -> torch.Tensor:
     """Rows of numbers from 0 to 15, two in a byte."""
-    padded = stock.pad(levels, (0, levels.shape[1] % 2)).to(torch.uint8)
-    return (padded[:, ::2] | padded[:, 1::2] << 4).contiguous()
+    return weight_only.packed_nibbles(levels, 1)
 
 
 def unpack_halves(packed: torch.Tensor, columns: Optional[int] = None) -> torch.Tensor:
     """What pack_halves() packed; `columns` of them."""
-    return torch.stack((packed & 15, packed >> 4), 2).flatten(1)[:, :columns]
+    return weight_only.unpacked_nibbles(packed, 1, columns)
 
 
 def _check(weight: torch.Tensor, dtype: int, group: int, symmetric: bool = True) -> None:
@@ -55,8 +54,7 @@ def _quantize(weight: torch.Tensor, dtype: int, group: int, scales: Optional[tor
         scales, zero_points = _parameters(groups, dtype, symmetric)
     ratios = groups * (1 / scales.view(rows, -1, 1))
     if dtype == WoqWeightDtype.NF4:
-        table = torch.tensor(_engine.NF4_LEVELS)
-        levels = torch.bucketize(ratios, (table[1:] + table[:-1]) / 2)
+        levels = weight_only.nf4_places(ratios)
     else:
         zero = (0 if dtype == WoqWeightDtype.INT8 else INT4_ZERO) if symmetric else zero_points.view(rows, -1, 1)
         low, high = (-128, 127) if dtype == WoqWeightDtype.INT8 else (0, 15)
@@ -72,7 +70,7 @@ def _dequantize(packed: torch.Tensor, scales: torch.Tensor, zero_points: Optiona
     rows = len(packed)
     levels = packed if dtype == WoqWeightDtype.INT8 else unpack_halves(packed, columns)
     if dtype == WoqWeightDtype.NF4:
-        levels, zero = torch.tensor(_engine.NF4_LEVELS)[levels.long()], 0
+        levels, zero = weight_only.nf4_values(levels), 0
     elif zero_points is None:
         zero = 0 if dtype == WoqWeightDtype.INT8 else INT4_ZERO
     else:

@@ -89,7 +89,7 @@ def _number_of_streams(num_streams: Union[int, str], cpu_pool: CPUPool) -> int:
 class _Streams(torch.nn.Module):
     """A module with a task for each share of the cores, or on all of them where there is one stream."""
 
-    def __init__(self, model: torch.nn.Module, num_streams: Union[int, str], cpu_pool: Optional[CPUPool]):
+    def __init__(self, model: torch.nn.Module, num_streams: Union[int, str] = "AUTO", cpu_pool: Optional[CPUPool] = None):
         super().__init__()
         cpu_pool = CPUPool() if cpu_pool is None else cpu_pool
         if not isinstance(cpu_pool, CPUPool):
@@ -152,9 +152,6 @@ class MultiStreamModule(_Streams):
 
 class MultiStreamBenchmarkModule(_Streams):
     """Runs the same inputs in all streams at once, for measurements; gives what the first one gave."""
-
-    def __init__(self, model: torch.nn.Module, num_streams: Union[int, str] = "AUTO", cpu_pool: Optional[CPUPool] = None):
-        super().__init__(model, num_streams, cpu_pool)
 
     def forward(self, *args, **kwargs):
         return self._run([(args, kwargs)] * self.num_streams)[0]
