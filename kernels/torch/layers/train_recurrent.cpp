@@ -2,8 +2,9 @@
 // those of PyTorch, for sequences of one length (`input`) and packed ones (`data`).
 //
 // FP32 on the CPU: layers, directions, projections and dropout between layers as PyTorch has them, with the same random
-// numbers. Products of the inputs and gradients of weights are matrix products over all steps at once. Other types,
-// autocast, wrong sizes and transformations of functions go to PyTorch's operators. Gradients cannot be differentiated.
+// numbers. Products of the inputs and gradients of weights are matrix products over all steps at once. The bits are the
+// same for any number of threads. Other types, autocast, wrong sizes and transformations of functions go to PyTorch's
+// operators. Gradients cannot be differentiated.
 #include <ATen/Parallel.h>
 #include <torch/library.h>
 #include <torch/script.h>
@@ -31,20 +32,50 @@ LinearProblem problemOf(const at::Tensor& rows, const at::Tensor& w) {
   return {rows.size(0), w.size(1), w.size(0), at::get_num_threads(), false};
 }
 
+// result = bias + a·b, by blocks whose sizes the matrices alone decide, each on one thread: a library that shares a
+// product among threads divides its sums by how many there are. There are two items at least, because libraries use one
+// thread only where threads are at work already.
+void blockProduct(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias, const at::Tensor& result) {
+  constexpr std::int64_t kRows = 256, kColumns = 512;
+  const std::int64_t rows = result.size(0), columns = result.size(1);
+  const std::int64_t wide = (columns + kColumns - 1) / kColumns, blocks = (rows + kRows - 1) / kRows * wide;
+  at::parallel_for(0, std::max<std::int64_t>(blocks, 2), 1, [&](std::int64_t begin, std::int64_t end) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
+    for (std::int64_t block = begin; block < std::min(end, blocks); ++block) {
+      const std::int64_t row = block / wide * kRows, column = block % wide * kColumns;
+      const std::int64_t high = std::min(kRows, rows - row), across = std::min(kColumns, columns - column);
+      const at::Tensor left = a.narrow(0, row, high), right = b.narrow(1, column, across);
+      at::Tensor part = result.narrow(0, row, high).narrow(1, column, across);
+      if (bias.defined()) {
+        at::addmm_out(part, bias.narrow(0, column, across), left, right);
+      } else {
+        at::mm_out(part, left, right);
+      }
+    }
+  });
+}
+
 // x·wᵀ + b of matrices without gaps.
 at::Tensor rowProducts(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b) {
-  const auto linear = keptLinear(problemOf(x, w));
-  if (!linear) return b.defined() ? at::linear(x, w, b) : at::linear(x, w);
   at::Tensor y = at::empty({x.size(0), w.size(0)}, x.options());
-  linear->forward(floatsOf(x), floatsOf(w), floatsOf(b), floatsOf(y));
+  const auto linear = keptLinear(problemOf(x, w));
+  if (linear) {
+    linear->forward(floatsOf(x), floatsOf(w), floatsOf(b), floatsOf(y));
+  } else {
+    blockProduct(x, w.t(), b, y);
+  }
   return y;
 }
 
 at::Tensor sourceGradient(const at::Tensor& dy, const at::Tensor& w) {
-  const auto linear = keptLinear(problemOf(dy, w));
-  if (!linear) return at::mm(dy, w);
   at::Tensor dx = at::empty({dy.size(0), w.size(1)}, dy.options());
-  linear->sourceGradient(floatsOf(w), floatsOf(dy), floatsOf(dx));
+  const auto linear = keptLinear(problemOf(dy, w));
+  if (linear) {
+    linear->sourceGradient(floatsOf(w), floatsOf(dy), floatsOf(dx));
+  } else {
+    blockProduct(dy, w, {}, dx);
+  }
   return dx;
 }
 
@@ -52,7 +83,10 @@ at::Tensor sourceGradient(const at::Tensor& dy, const at::Tensor& w) {
 std::pair<at::Tensor, at::Tensor> weightGradient(const at::Tensor& x, const at::Tensor& dy, bool biased) {
   at::Tensor dw = at::empty({dy.size(1), x.size(1)}, dy.options());
   const auto linear = keptLinear(problemOf(dy, dw));
-  if (!linear) return {at::mm(dy.t(), x), biased ? dy.sum(0) : at::Tensor()};
+  if (!linear) {
+    blockProduct(dy.t(), x, {}, dw);
+    return {dw, biased ? dy.sum(0) : at::Tensor()};
+  }
   at::Tensor db = biased ? at::empty({dy.size(1)}, dy.options()) : at::Tensor();
   linear->weightGradient(floatsOf(x), floatsOf(dy), floatsOf(dw), floatsOf(db));
   return {dw, db};
