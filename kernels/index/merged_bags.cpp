@@ -89,6 +89,7 @@ std::int64_t readCount(const Bags& bags, std::int64_t begin, std::int64_t end) {
   return count;
 }
 
+// Where padding is left out or rows have weights.
 template <typename T>
 void sumBag(const Bags& bags, BagMode mode, const T* table, std::int64_t begin, std::int64_t end, T* sums) {
   const T *rows[kTogether], *upcoming[kTogether];
@@ -248,12 +249,32 @@ void updateRow(const RowUpdate& update, std::int64_t row, std::int64_t width, T*
   rowMath<T>().step(w, room, width, lr / (std::sqrt(state[row]) + eps), T(0));
 }
 
+template <class Index>
+bool allFit(const Bags& bags) {
+  const auto* const ids = static_cast<const Index*>(bags.ids);
+  const auto* const offsets = static_cast<const Index*>(bags.offsets);
+  std::uint64_t last = 0;
+  bool fit = bags.offset_count == 0 || offsets[0] == 0;
+  for (std::int64_t bag = 0; bag < bags.offset_count; ++bag) {
+    const auto offset = static_cast<std::uint64_t>(static_cast<std::int64_t>(offsets[bag]));
+    fit &= offset >= last;
+    last = offset;
+  }
+  fit &= last <= static_cast<std::uint64_t>(bags.id_count);
+  const auto rows = static_cast<std::uint64_t>(bags.rows);
+  for (std::int64_t i = 0; i < bags.id_count; ++i) {
+    fit &= static_cast<std::uint64_t>(static_cast<std::int64_t>(ids[i])) < rows;
+  }
+  return fit;
+}
+
 }  // namespace
 
 std::string checkBags(const Bags& bags) {
   const auto at = [](std::int64_t position) { return "position " + std::to_string(position); };
   constexpr std::int64_t kMost = std::int64_t{1} << 32;  // rows and positions share a sorted number
   if (bags.rows > kMost || bags.id_count > kMost) return "there are more than 2^32 rows or indices";
+  if (bags.index_type == DType::kS64 ? allFit<std::int64_t>(bags) : allFit<std::int32_t>(bags)) return {};
   std::int64_t last = 0;
   for (std::int64_t bag = 0; bag < bags.offset_count; ++bag) {
     const std::int64_t offset = indexAt(bags.offsets, bags.index_type, bag);
@@ -278,6 +299,13 @@ void sumBags(const std::vector<Bags>& tables, BagMode mode, const std::vector<co
              const std::vector<T*>& results, const std::vector<std::int64_t*>& places, std::int32_t threads) {
   shareOut(bagCounts(tables), 8 * widest(tables), threads, [&](const Share& share) {
     const Bags& bags = tables[share.table];
+    if (mode != BagMode::kMax && bags.padding < 0 && bags.sample_weights == nullptr) {
+      const EmbeddingBagJob job{bags.index_type, bags.id_count, bags.offset_count,
+                                bags.rows,       bags.width,    mode == BagMode::kMean};
+      rowMath<T>().sum_bags(job, bags.ids, bags.offsets, weights[share.table], results[share.table], share.begin,
+                            share.end);
+      return;
+    }
     for (std::int64_t bag = share.begin; bag < share.end; ++bag) {
       const std::int64_t begin = beginOf(bags, bag), end = beginOf(bags, bag + 1), place = bag * bags.width;
       if (mode == BagMode::kMax) {

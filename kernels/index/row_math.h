@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/index/embedding_bag_job.h"
 #include "kernels/index/row_addends.h"
 
 namespace ipex_studio {
@@ -12,6 +13,9 @@ template <typename T>
 struct RowMath {
   // sums[e] += Σ factors[r]·rows[r][e], in the order of the rows. `fresh`: sums begin at zero, and are not read.
   void (*add_rows)(const RowAddends<T>& addends, std::int64_t width, T* sums, bool fresh);
+  // Sums or means of bags [begin, end), y [bags, width]; all ids and offsets fit. Empty bags give zeros.
+  void (*sum_bags)(const EmbeddingBagJob& job, const void* ids, const void* offsets, const T* table, T* y,
+                   std::int64_t begin, std::int64_t end);
   // Σ a[e]·b[e].
   T (*product)(const T* a, const T* b, std::int64_t width);
   // w -= lr·(g + decay·w).

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/common/partial_vector-inl.h"
+#include "kernels/index/bag_sums-inl.h"
 #include "kernels/index/row_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -12,6 +13,11 @@ namespace ipex_studio::HWY_NAMESPACE {
 
 void addTableRows(const RowAddends<float>& addends, std::int64_t width, float* sums, bool fresh) {
   addRowsOf(addends, width, sums, fresh);
+}
+
+void sumTableBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const float* table, float* y,
+                  std::int64_t begin, std::int64_t end) {
+  sumCheckedBags(job, ids, offsets, table, y, begin, end);
 }
 
 float multiplyRows(const float* a, const float* b, std::int64_t width) {
@@ -62,13 +68,15 @@ HWY_AFTER_NAMESPACE();
 namespace ipex_studio {
 
 HWY_EXPORT(addTableRows);
+HWY_EXPORT(sumTableBags);
 HWY_EXPORT(multiplyRows);
 HWY_EXPORT(stepRow);
 HWY_EXPORT(stepRowAdagrad);
 
 RowMath<float> rowMathSimd(const std::string& isa) {
-  return {IPEX_SELECT_TARGET(addTableRows, isa), IPEX_SELECT_TARGET(multiplyRows, isa),
-          IPEX_SELECT_TARGET(stepRow, isa), IPEX_SELECT_TARGET(stepRowAdagrad, isa)};
+  return {IPEX_SELECT_TARGET(addTableRows, isa), IPEX_SELECT_TARGET(sumTableBags, isa),
+          IPEX_SELECT_TARGET(multiplyRows, isa), IPEX_SELECT_TARGET(stepRow, isa),
+          IPEX_SELECT_TARGET(stepRowAdagrad, isa)};
 }
 
 }  // namespace ipex_studio

@@ -103,6 +103,33 @@ TEST(MergedBags, AgreeWithThePlainVersion) {
   }
 }
 
+TEST(MergedBags, NarrowIdsAndPadding) {
+  Tables tables = randomTables(37, 8);
+  const RowUpdate update{RowUpdate::Kind::kSgd, 0.1, 0, 0};
+  const auto wide = computed<float>(tables, BagMode::kMean, update, 1);
+  std::vector<std::vector<std::int32_t>> narrow;
+  for (std::size_t t = 0; t < tables.bags.size(); ++t) {
+    narrow.emplace_back(tables.ids[t].begin(), tables.ids[t].end());
+    narrow.emplace_back(tables.offsets[t].begin(), tables.offsets[t].end());
+  }
+  for (std::size_t t = 0; t < tables.bags.size(); ++t) {
+    tables.bags[t].index_type = DType::kS32;
+    tables.bags[t].ids = narrow[2 * t].data();
+    tables.bags[t].offsets = narrow[2 * t + 1].data();
+  }
+  EXPECT_EQ(computed<float>(tables, BagMode::kMean, update, 2), wide);
+  // Padding that no id is: the other walk over bags.
+  for (Bags& bags : tables.bags) bags.padding = bags.rows;
+  EXPECT_EQ(computed<float>(tables, BagMode::kMean, update, 1), wide);
+  for (Bags& bags : tables.bags) bags.padding = 0;
+  const auto exact = computed<double>(tables, BagMode::kMean, update, 1);
+  const auto padded = computed<float>(tables, BagMode::kMean, update, 1);
+  EXPECT_NE(padded, wide);
+  for (std::size_t t = 0; t < exact.size(); ++t) {
+    for (std::size_t e = 0; e < exact[t].size(); ++e) ASSERT_NEAR(padded[t][e], exact[t][e], 1e-5) << t << ", " << e;
+  }
+}
+
 TEST(MergedBags, RowsThatNoBagReadsStay) {
   Tables tables = randomTables(8, 6);
   const auto after = computed<float>(tables, BagMode::kSum, {RowUpdate::Kind::kSgd, 0.1, 0.5, 0}, 2);
