@@ -15,20 +15,17 @@ void refAttention(const RefCall& call) {
   std::vector<double> scores(static_cast<std::size_t>(keys));
   Dims rows = y.dims;
   rows[rank - 1] = 1;
-  // The element of `tensor` in the matrix of the same head.
-  const auto element = [rank](const RefTensor& tensor, const Dims& head, std::int64_t row, std::int64_t column) {
-    Dims at = head;
-    at[rank - 2] = row;
-    at[rank - 1] = column;
-    return tensor(broadcastIndex(at, tensor.dims));
-  };
   forEachIndex(rows, [&](const Dims& at) {
     const std::int64_t query = at[rank - 2];
+    const RefLine of_query = refLine(q, at, rank - 1), masked = mask.data ? refLine(mask, at, rank - 1) : RefLine();
+    Dims head = at;
     double highest = -std::numeric_limits<double>::infinity(), sum = 0;
     for (std::int64_t key = 0; key < keys; ++key) {
       double score = 0;
-      for (std::int64_t e = 0; e < depth; ++e) score += element(q, at, query, e) * element(k, at, key, e);
-      const double m = mask.data ? element(mask, at, query, key) : 0;
+      head[rank - 2] = key;
+      const RefLine of_key = refLine(k, head, rank - 1);
+      for (std::int64_t e = 0; e < depth; ++e) score += of_query[e] * of_key[e];
+      const double m = mask.data ? masked[key] : 0;
       score = score * scale;
       if (call.spec.has("fill")) {
         score = m != 0 ? call.spec.floatOr("fill", 0) : score;
@@ -44,10 +41,9 @@ void refAttention(const RefCall& call) {
     for (double& score : scores) sum += score = std::exp(score - highest);
     Dims to = at;
     for (to[rank - 1] = 0; to[rank - 1] < y.dims[rank - 1]; ++to[rank - 1]) {
+      const RefLine values = refLine(v, to, rank - 2);
       double value = 0;
-      for (std::int64_t key = 0; key < keys; ++key) {
-        value += scores[static_cast<std::size_t>(key)] / sum * element(v, at, key, to[rank - 1]);
-      }
+      for (std::int64_t key = 0; key < keys; ++key) value += scores[static_cast<std::size_t>(key)] / sum * values[key];
       y(to) = value;
     }
   });

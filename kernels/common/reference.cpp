@@ -28,6 +28,16 @@ Dims broadcastIndex(const Dims& at, const Dims& dims) {
   return index;
 }
 
+RefLine refLine(const RefTensor& tensor, Dims at, int axis) {
+  at[axis] = 0;
+  RefLine line{&tensor(broadcastIndex(at, tensor.dims)), 0};
+  const int own = axis - (at.rank - tensor.dims.rank);
+  if (own < 0 || tensor.dims[own] == 1) return line;
+  line.step = 1;
+  for (int later = own + 1; later < tensor.dims.rank; ++later) line.step *= tensor.dims[later];
+  return line;
+}
+
 double refPostOp(const PostOp& op, double v, double o) {
   constexpr double kSqrt2 = 1.4142135623730950488, kSqrt2OverPi = 0.79788456080286535588;
   switch (op.kind) {

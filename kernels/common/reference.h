@@ -23,6 +23,14 @@ struct RefTensor {
   double& operator()(const Dims& at) const { return data[index(at)]; }
 };
 
+// Numbers of a tensor along one of its axes.
+struct RefLine {
+  double* data = nullptr;
+  std::int64_t step = 0;  // 0 along an axis that is broadcast
+
+  double& operator[](std::int64_t i) const { return data[i * step]; }
+};
+
 struct RefCall {
   const OpSpec& spec;
   const std::vector<RefTensor>& src;
@@ -47,6 +55,9 @@ std::vector<std::int64_t> refSpatial(const OpSpec& spec, const char* name, int s
 
 // The index in a tensor of `dims`, which broadcasts to at's rank, for index `at` of the result.
 Dims broadcastIndex(const Dims& at, const Dims& dims);
+
+// The line that goes along `axis` of index `at` through a tensor that broadcasts to at's rank; at[axis] is ignored.
+RefLine refLine(const RefTensor& tensor, Dims at, int axis);
 
 double refPostOp(const PostOp& op, double value, double operand);
 

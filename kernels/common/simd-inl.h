@@ -19,7 +19,11 @@
 #include <string>
 
 // Machines with SSSE3 but without SSE4 are too few for a fourth copy of every kernel.
+#if defined(IPEX_STUDIO_WITHOUT_AVX512)
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3 | HWY_AVX3_DL)
+#else
 #define HWY_DISABLED_TARGETS (HWY_SSSE3)
+#endif
 
 #include <hwy/foreach_target.h>
 // Highway requires foreach_target.h before this header.

@@ -76,11 +76,9 @@ void refConvolution(const RefCall& call) {
         if (from[s + 2] < 0 || from[s + 2] >= x.dims[s + 2]) return;
       }
       weight[0] = at[1];
-      for (std::int64_t c = 0; c < in_per_group; ++c) {
-        weight[1] = c;
-        from[1] = at[1] / out_per_group * in_per_group + c;
-        sum += (x(from) - zero) * w(weight);
-      }
+      const std::int64_t first = at[1] / out_per_group * in_per_group;
+      const RefLine in = refLine(x, from, 1), weights = refLine(w, weight, 1);
+      for (std::int64_t c = 0; c < in_per_group; ++c) sum += (in[first + c] - zero) * weights[c];
     });
     y(at) = sum;
   });
@@ -105,11 +103,9 @@ void refDeconvolution(const RefCall& call) {
         if (to[s + 2] < 0 || to[s + 2] >= y.dims[s + 2]) return;
       }
       weight[0] = at[1];
-      for (std::int64_t c = 0; c < out_per_group; ++c) {
-        weight[1] = c;
-        to[1] = at[1] / in_per_group * out_per_group + c;
-        y(to) += value * w(weight);
-      }
+      const std::int64_t first = at[1] / in_per_group * out_per_group;
+      const RefLine out = refLine(y, to, 1), weights = refLine(w, weight, 1);
+      for (std::int64_t c = 0; c < out_per_group; ++c) out[first + c] += value * weights[c];
     });
   });
 }
@@ -139,17 +135,15 @@ void refMatmul(const RefCall& call) {
   const auto a_zero = static_cast<double>(call.spec.intOr("src_zero", 0)),
              b_zero = static_cast<double>(call.spec.intOr("weight_zero", 0));
   const std::int64_t inner = a.dims[a.dims.rank - (ta ? 2 : 1)];
-  const auto element = [](const RefTensor& t, const Dims& at, std::int64_t row, std::int64_t column, bool transposed) {
-    Dims index = at;
-    index[at.rank - 2] = transposed ? column : row;
-    index[at.rank - 1] = transposed ? row : column;
-    return t(broadcastIndex(index, t.dims));
-  };
+  const int row = y.dims.rank - 2, column = y.dims.rank - 1;
   forEachIndex(y.dims, [&](const Dims& at) {
+    Dims of_a = at, of_b = at;
+    of_a[column] = at[row];
+    of_b[row] = at[column];
+    const RefLine left = ta ? refLine(a, of_a, row) : refLine(a, at, column);
+    const RefLine right = tb ? refLine(b, of_b, column) : refLine(b, at, row);
     double sum = 0;
-    for (std::int64_t k = 0; k < inner; ++k) {
-      sum += (element(a, at, at[at.rank - 2], k, ta) - a_zero) * (element(b, at, k, at[at.rank - 1], tb) - b_zero);
-    }
+    for (std::int64_t k = 0; k < inner; ++k) sum += (left[k] - a_zero) * (right[k] - b_zero);
     y(at) = sum * scale;
   });
 }

@@ -2,9 +2,11 @@
 #include "tests/kernels/harness.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <type_traits>
 
 #include "core/base/error.h"
 #include "core/op/prepare.h"
@@ -17,16 +19,32 @@
 namespace ipex_studio::kernel_test {
 namespace {
 
-std::int64_t offsetOf(const TensorDesc& desc, std::int64_t flat) {
-  std::int64_t offset = 0;
-  for (int axis = desc.dims.rank - 1; axis >= 0; --axis) {
-    const std::int64_t at = flat % desc.dims[axis];
-    flat /= desc.dims[axis];
-    const bool blocked = desc.block > 0 && axis == 1;
-    offset += (blocked ? at / desc.block : at) * desc.strides[axis] + (blocked ? at % desc.block : 0);
+// The places of a tensor's elements in memory, in row-major order of their coordinates.
+class Places {
+ public:
+  explicit Places(const TensorDesc& desc) : desc_(desc) {
+    for (int axis = 0; axis < desc_.dims.rank; ++axis) {
+      step_[axis] = desc_.block > 0 && axis == 1 ? 0 : desc_.strides[axis];
+    }
   }
-  return offset;
-}
+
+  std::int64_t next() {
+    const std::int64_t block = desc_.block;
+    const std::int64_t place = plain_ + (block > 0 ? at_[1] / block * desc_.strides[1] + at_[1] % block : 0);
+    for (int axis = desc_.dims.rank - 1; axis >= 0; --axis) {
+      plain_ += step_[axis];
+      if (++at_[axis] < desc_.dims[axis]) break;
+      plain_ -= step_[axis] * desc_.dims[axis];
+      at_[axis] = 0;
+    }
+    return place;
+  }
+
+ private:
+  const TensorDesc& desc_;
+  std::array<std::int64_t, kMaxRank> at_{}, step_{};
+  std::int64_t plain_ = 0;  // the offset by all axes that are not divided into blocks
+};
 
 Values fill(const Source& source, std::mt19937* random) {
   Values values(source.dims.count());
@@ -128,69 +146,69 @@ bool GuardedBytes::intact() const {
 
 void writeTensor(const TensorDesc& desc, const Values& values, void* data) {
   if (desc.block > 0) std::memset(data, 0, desc.bytes());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::int64_t at = offsetOf(desc, static_cast<std::int64_t>(i));
-    switch (desc.dtype) {
-      case DType::kF32:
-        static_cast<float*>(data)[at] = static_cast<float>(values[i]);
-        break;
-      case DType::kS64:
-        static_cast<std::int64_t*>(data)[at] = static_cast<std::int64_t>(values[i]);
-        break;
-      case DType::kS32:
-        static_cast<std::int32_t*>(data)[at] = static_cast<std::int32_t>(values[i]);
-        break;
-      case DType::kBool:
-        static_cast<std::uint8_t*>(data)[at] = values[i] != 0;
-        break;
-      case DType::kU8:
-        static_cast<std::uint8_t*>(data)[at] = static_cast<std::uint8_t>(values[i]);
-        break;
-      case DType::kS8:
-        static_cast<std::int8_t*>(data)[at] = static_cast<std::int8_t>(values[i]);
-        break;
-      case DType::kBf16:
-        static_cast<std::uint16_t*>(data)[at] = floatToBf16(static_cast<float>(values[i]));
-        break;
-      case DType::kF16:
-        static_cast<std::uint16_t*>(data)[at] = floatToF16(static_cast<float>(values[i]));
-        break;
-      default:
-        IPEX_CHECK(false, "dtype without test support");
-    }
+  const auto write = [&](auto* to, const auto& converted) {
+    Places places(desc);
+    for (const double value : values) to[places.next()] = converted(value);
+  };
+  const auto cast = [&](auto* to) {
+    write(to, [](double value) { return static_cast<std::remove_pointer_t<decltype(to)>>(value); });
+  };
+  switch (desc.dtype) {
+    case DType::kF32:
+      return cast(static_cast<float*>(data));
+    case DType::kS64:
+      return cast(static_cast<std::int64_t*>(data));
+    case DType::kS32:
+      return cast(static_cast<std::int32_t*>(data));
+    case DType::kBool:
+      return write(static_cast<std::uint8_t*>(data), [](double value) { return value != 0; });
+    case DType::kU8:
+      return cast(static_cast<std::uint8_t*>(data));
+    case DType::kS8:
+      return cast(static_cast<std::int8_t*>(data));
+    case DType::kBf16:
+      return write(static_cast<std::uint16_t*>(data),
+                   [](double value) { return floatToBf16(static_cast<float>(value)); });
+    case DType::kF16:
+      return write(static_cast<std::uint16_t*>(data),
+                   [](double value) { return floatToF16(static_cast<float>(value)); });
+    default:
+      IPEX_CHECK(false, "dtype without test support");
   }
 }
 
 Values readTensor(const TensorDesc& desc, const void* data) {
   Values values(desc.dims.count());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::int64_t at = offsetOf(desc, static_cast<std::int64_t>(i));
-    switch (desc.dtype) {
-      case DType::kF32:
-        values[i] = static_cast<const float*>(data)[at];
-        break;
-      case DType::kS64:
-        values[i] = static_cast<double>(static_cast<const std::int64_t*>(data)[at]);
-        break;
-      case DType::kS32:
-        values[i] = static_cast<const std::int32_t*>(data)[at];
-        break;
-      case DType::kBool:
-      case DType::kU8:
-        values[i] = static_cast<const std::uint8_t*>(data)[at];
-        break;
-      case DType::kS8:
-        values[i] = static_cast<const std::int8_t*>(data)[at];
-        break;
-      case DType::kBf16:
-        values[i] = bf16ToFloat(static_cast<const std::uint16_t*>(data)[at]);
-        break;
-      case DType::kF16:
-        values[i] = f16ToFloat(static_cast<const std::uint16_t*>(data)[at]);
-        break;
-      default:
-        IPEX_CHECK(false, "dtype without test support");
-    }
+  const auto read = [&](const auto* from, const auto& converted) {
+    Places places(desc);
+    for (double& value : values) value = converted(from[places.next()]);
+  };
+  const auto cast = [&](const auto* from) { read(from, [](auto value) { return static_cast<double>(value); }); };
+  switch (desc.dtype) {
+    case DType::kF32:
+      cast(static_cast<const float*>(data));
+      break;
+    case DType::kS64:
+      cast(static_cast<const std::int64_t*>(data));
+      break;
+    case DType::kS32:
+      cast(static_cast<const std::int32_t*>(data));
+      break;
+    case DType::kBool:
+    case DType::kU8:
+      cast(static_cast<const std::uint8_t*>(data));
+      break;
+    case DType::kS8:
+      cast(static_cast<const std::int8_t*>(data));
+      break;
+    case DType::kBf16:
+      read(static_cast<const std::uint16_t*>(data), bf16ToFloat);
+      break;
+    case DType::kF16:
+      read(static_cast<const std::uint16_t*>(data), f16ToFloat);
+      break;
+    default:
+      IPEX_CHECK(false, "dtype without test support");
   }
   return values;
 }
