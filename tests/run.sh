@@ -60,10 +60,10 @@ fi
 if [[ $mode == sanitize ]]; then
   configure build-asan asan "${cmake_arguments[@]}"
   build build-asan "Building the sanitized tests" "${sanitized_tests[@]}"
-  pattern=$(IFS='|' && echo "^(${sanitized_tests[*]}|studio_window_tests)\$")
+  pattern=$(IFS='|' && echo "^(${sanitized_tests[*]}|kernel_tests_2|studio_window_tests)\$")
   export ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1"
   export UBSAN_OPTIONS=print_stacktrace=1
-  exec ctest --test-dir build-asan --output-on-failure -R "$pattern" "$@"
+  exec ctest --test-dir build-asan --output-on-failure --parallel "$(build_jobs)" -R "$pattern" "$@"
 fi
 
 if [[ $mode == thread_sanitize ]]; then
@@ -87,9 +87,10 @@ if [[ $mode == campaign ]]; then
   # Run directly, because a campaign takes longer than ctest allows a test.
   export IPEX_CAMPAIGN=1
   status=0
+  ctest --test-dir build --output-on-failure -R '^deployment_tests$' || status=1
   for program in build/*_tests; do
     "$program" --gtest_brief=1 "$@" || status=1
   done
   exit $status
 fi
-exec ctest --test-dir build --output-on-failure "$@"
+exec ctest --test-dir build --output-on-failure --parallel "$(build_jobs)" "$@"

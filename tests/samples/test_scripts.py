@@ -155,7 +155,8 @@ class ScriptTest(unittest.TestCase):
         self.environment["CI"] = "true"
         result = self.run_script("tests/run.sh", "-R", "plan_tests")
         self.assertEqual(result.returncode, 8)
-        self.assertEqual(self.called("ctest"), ["ctest --test-dir build --output-on-failure -R plan_tests"])
+        self.assertRegex(self.called("ctest")[0],
+                         r"^ctest --test-dir build --output-on-failure --parallel [1-9][0-9]* -R plan_tests$")
         self.assertIn("-DIPEX_STUDIO_WERROR=ON", self.called("cmake")[0])
         self.run_script("tests/run.sh", "--sanitize")
         self.assertIn("--test-dir build-asan", self.called("ctest")[1])
@@ -169,7 +170,8 @@ class ScriptTest(unittest.TestCase):
         self.stand_in("ctest", "")
         self.assertEqual(self.run_script("tests/run.sh", "--campaign", "--gtest_filter=X").returncode, 1)
         self.assertEqual(self.called("b_tests"), ["b_tests --gtest_brief=1 --gtest_filter=X"])
-        self.assertEqual(self.called("ctest"), ["ctest --test-dir build -Q -R ^export_tiny_models$"])
+        self.assertEqual(self.called("ctest"), ["ctest --test-dir build -Q -R ^export_tiny_models$",
+                                                 "ctest --test-dir build --output-on-failure -R ^deployment_tests$"])
 
     def test_databases_need_one_program_only(self):
         self.build_stand_ins()
