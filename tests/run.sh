@@ -60,7 +60,7 @@ fi
 if [[ $mode == sanitize ]]; then
   configure build-asan asan "${cmake_arguments[@]}"
   build build-asan "Building the sanitized tests" "${sanitized_tests[@]}"
-  pattern=$(IFS='|' && echo "^(${sanitized_tests[*]}|kernel_tests_2|studio_window_tests)\$")
+  pattern=$(IFS='|' && echo "^(${sanitized_tests[*]}|studio_window_tests)(_[0-9]+)?\$")
   export ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1"
   export UBSAN_OPTIONS=print_stacktrace=1
   exec ctest --test-dir build-asan --output-on-failure --parallel "$(build_jobs)" -R "$pattern" "$@"

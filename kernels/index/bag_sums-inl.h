@@ -17,8 +17,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-constexpr std::int64_t kIdsAhead = 16;  // ids whose rows are fetched before they are read
-
 // The rows of one bag: those of ids [begin, end).
 template <class Index>
 struct BagRows {
@@ -40,7 +38,7 @@ HWY_INLINE void sumColumns(const BagRows<Index>& rows, std::int64_t column, std:
   VF sum[kVectors];
   for (int v = 0; v < kVectors; ++v) sum[v] = hn::Zero(d);
   for (std::int64_t i = rows.begin; i < rows.end; ++i) {
-    const float* const later = rows.table + rows.ids[std::min(i + kIdsAhead, rows.last)] * rows.width + column;
+    const float* const later = rows.table + rows.ids[std::min(i + kBagIdsAhead, rows.last)] * rows.width + column;
     for (std::int64_t e = 0; e < kVectors * lanes; e += kLine) hwy::Prefetch(later + e);
     const float* const row = rows.table + rows.ids[i] * rows.width + column;
     if (whole) {
@@ -90,7 +88,7 @@ HWY_INLINE void sumBagsOf(const EmbeddingBagJob& job, const Index* ids, const In
   }
 }
 
-// Computes bags [begin, end), whose ids and offsets fit, as do the kIdsAhead ids after them. Empty bags give zeros.
+// Computes bags [begin, end), for which bagsFit() is true. Empty bags give zeros.
 HWY_INLINE void sumCheckedBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const float* table,
                                float* y, std::int64_t begin, std::int64_t end) {
   if (job.index_type == DType::kS64) {

@@ -14,33 +14,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace ipex_studio::HWY_NAMESPACE {
 
-// True if ids and offsets of bags [begin, end) fit, and the ids after them.
-template <class Index>
-HWY_INLINE bool allFit(const EmbeddingBagJob& job, const void* all_ids, const void* all_offsets, std::int64_t begin,
-                       std::int64_t end) {
-  const auto* const ids = static_cast<const Index*>(all_ids);
-  const auto* const offsets = static_cast<const Index*>(all_offsets);
-  if (end > job.offsets) return false;
-  const std::int64_t first = offsets[begin];
-  std::int64_t last = first;
-  bool fit = first >= 0;
-  for (std::int64_t bag = begin; bag < end; ++bag) {
-    const std::int64_t next = bag + 1 < job.offsets ? offsets[bag + 1] : job.ids;
-    fit &= next >= last;
-    last = next;
-  }
-  if (!fit || last > job.ids) return false;
-  const std::int64_t fetched = std::min(job.ids, last + kIdsAhead);
-  for (std::int64_t i = first; i < fetched; ++i) fit &= ids[i] >= 0 && ids[i] < job.rows;
-  return fit;
-}
-
 // Computes bags [begin, end). False if an index or an offset was out of range.
 bool runEmbeddingBag(const EmbeddingBagJob& job, const void* ids, const void* offsets, const float* table, float* y,
                      std::int64_t begin, std::int64_t end) {
-  const bool fit = job.index_type == DType::kS64 ? allFit<std::int64_t>(job, ids, offsets, begin, end)
-                                                 : allFit<std::int32_t>(job, ids, offsets, begin, end);
-  if (fit) {
+  if (bagsFit(job, ids, offsets, begin, end)) {
     sumCheckedBags(job, ids, offsets, table, y, begin, end);
     return true;
   }

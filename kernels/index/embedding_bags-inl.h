@@ -45,7 +45,7 @@ template <class Row, class Add, class Finish>
 HWY_INLINE bool sumBags(const EmbeddingBagJob& job, const void* ids, const void* offsets, const Row* table,
                         std::int64_t row_width, float* y, std::int64_t begin, std::int64_t end, const Add& add,
                         const Finish& finish) {
-  constexpr std::int64_t kAhead = 16, kTogether = 16;  // rows
+  constexpr std::int64_t kTogether = 16;  // rows
   const Row *rows[kTogether], *upcoming[kTogether];
   bool valid = true;
   const auto offset = [&](std::int64_t bag) {
@@ -68,7 +68,7 @@ HWY_INLINE bool sumBags(const EmbeddingBagJob& job, const void* ids, const void*
         bag_valid = false;
         continue;
       }
-      const Row* const later = i + kAhead < job.ids ? rowAt(i + kAhead) : nullptr;
+      const Row* const later = i + kBagIdsAhead < job.ids ? rowAt(i + kBagIdsAhead) : nullptr;
       rows[addends.count] = row;
       upcoming[addends.count] = later == nullptr ? row : later;
       if (++addends.count == kTogether) {

@@ -12,13 +12,13 @@
 #include "core/runtime/machine_facts.h"
 #include "kernels/common/index_rows.h"
 #include "kernels/common/parallel.h"
+#include "kernels/index/embedding_bag_job.h"
 #include "kernels/index/row_math.h"
 
 namespace ipex_studio {
 namespace {
 
 constexpr std::int64_t kTogether = 16;  // rows that are summed in registers
-constexpr std::int64_t kIdsAhead = 16;  // ids whose rows are fetched before they are read
 constexpr std::int64_t kRowsAhead = 8;  // touched rows that are fetched before they are updated
 
 template <typename T>
@@ -89,7 +89,7 @@ std::int64_t readCount(const Bags& bags, std::int64_t begin, std::int64_t end) {
   return count;
 }
 
-// Where padding is left out or rows have weights.
+// Sums one bag by lists of rows: padding is left out, or rows have weights. Others go through rowMath().sum_bags.
 template <typename T>
 void sumBag(const Bags& bags, BagMode mode, const T* table, std::int64_t begin, std::int64_t end, T* sums) {
   const T *rows[kTogether], *upcoming[kTogether];
@@ -106,7 +106,7 @@ void sumBag(const Bags& bags, BagMode mode, const T* table, std::int64_t begin, 
     const std::int64_t row = idAt(bags, i);
     if (row == bags.padding) continue;
     rows[addends.count] = table + row * bags.width;
-    upcoming[addends.count] = table + idAt(bags, std::min(i + kIdsAhead, bags.id_count - 1)) * bags.width;
+    upcoming[addends.count] = table + idAt(bags, std::min(i + kBagIdsAhead, bags.id_count - 1)) * bags.width;
     factors[addends.count] = sample_weights == nullptr ? T(1) : sample_weights[i];
     if (++addends.count == kTogether) add();
   }
@@ -249,23 +249,8 @@ void updateRow(const RowUpdate& update, std::int64_t row, std::int64_t width, T*
   rowMath<T>().step(w, room, width, lr / (std::sqrt(state[row]) + eps), T(0));
 }
 
-template <class Index>
-bool allFit(const Bags& bags) {
-  const auto* const ids = static_cast<const Index*>(bags.ids);
-  const auto* const offsets = static_cast<const Index*>(bags.offsets);
-  std::uint64_t last = 0;
-  bool fit = bags.offset_count == 0 || offsets[0] == 0;
-  for (std::int64_t bag = 0; bag < bags.offset_count; ++bag) {
-    const auto offset = static_cast<std::uint64_t>(static_cast<std::int64_t>(offsets[bag]));
-    fit &= offset >= last;
-    last = offset;
-  }
-  fit &= last <= static_cast<std::uint64_t>(bags.id_count);
-  const auto rows = static_cast<std::uint64_t>(bags.rows);
-  for (std::int64_t i = 0; i < bags.id_count; ++i) {
-    fit &= static_cast<std::uint64_t>(static_cast<std::int64_t>(ids[i])) < rows;
-  }
-  return fit;
+EmbeddingBagJob jobOf(const Bags& bags, BagMode mode) {
+  return {bags.index_type, bags.id_count, bags.offset_count, bags.rows, bags.width, mode == BagMode::kMean};
 }
 
 }  // namespace
@@ -274,7 +259,9 @@ std::string checkBags(const Bags& bags) {
   const auto at = [](std::int64_t position) { return "position " + std::to_string(position); };
   constexpr std::int64_t kMost = std::int64_t{1} << 32;  // rows and positions share a sorted number
   if (bags.rows > kMost || bags.id_count > kMost) return "there are more than 2^32 rows or indices";
-  if (bags.index_type == DType::kS64 ? allFit<std::int64_t>(bags) : allFit<std::int32_t>(bags)) return {};
+  // The walk below finds the first fault; offsets that start at 0 and fit as bags leave no id out.
+  const bool from_start = bags.offset_count > 0 && indexAt(bags.offsets, bags.index_type, 0) == 0;
+  if (from_start && bagsFit(jobOf(bags, BagMode::kSum), bags.ids, bags.offsets, 0, bags.offset_count)) return {};
   std::int64_t last = 0;
   for (std::int64_t bag = 0; bag < bags.offset_count; ++bag) {
     const std::int64_t offset = indexAt(bags.offsets, bags.index_type, bag);
@@ -300,10 +287,8 @@ void sumBags(const std::vector<Bags>& tables, BagMode mode, const std::vector<co
   shareOut(bagCounts(tables), 8 * widest(tables), threads, [&](const Share& share) {
     const Bags& bags = tables[share.table];
     if (mode != BagMode::kMax && bags.padding < 0 && bags.sample_weights == nullptr) {
-      const EmbeddingBagJob job{bags.index_type, bags.id_count, bags.offset_count,
-                                bags.rows,       bags.width,    mode == BagMode::kMean};
-      rowMath<T>().sum_bags(job, bags.ids, bags.offsets, weights[share.table], results[share.table], share.begin,
-                            share.end);
+      rowMath<T>().sum_bags(jobOf(bags, mode), bags.ids, bags.offsets, weights[share.table], results[share.table],
+                            share.begin, share.end);
       return;
     }
     for (std::int64_t bag = share.begin; bag < share.end; ++bag) {
